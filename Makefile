@@ -1,0 +1,74 @@
+# Everything a developer or CI does. `make help` lists the targets.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP_FLAGS ?= --quiet --disable-pip-version-check
+SAMPLE := sample_traces/synthetic/pd-oneprofile.sqlite
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-run demo test report reports traces lint format types imports docs check smoke bench bench-check lock clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "nsysparse needs Python 3.11 or newer; $(PYTHON) is older. Try: make $(MAKECMDGOALS) PYTHON=python3.13" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements.lock pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements.lock
+	$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock pyproject.toml $(VENV)/.run
+	$(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements-dev.lock
+	@touch $@
+
+setup: $(VENV)/.dev  ## set up .venv with the locked packages, for development
+setup-run: $(VENV)/.run  ## set up .venv with what nsysparse needs at run time only
+
+demo: setup-run  ## report on a synthetic prefill/decode sample and say where the HTML lies
+	@$(BIN)/nsysparse report $(SAMPLE) --link ib-ndr --model llama-3-8b --force
+	@echo "Open it in a browser: $(CURDIR)/reports/pd-oneprofile.html"
+
+report: setup-run  ## report on your own trace: make report TRACE=path/to/trace.sqlite
+	@test -n "$(TRACE)" || { echo "Which trace? make report TRACE=path/to/trace.sqlite" >&2; exit 2; }
+	@$(BIN)/nsysparse report "$(TRACE)"
+
+test: setup  ## run all tests
+	$(BIN)/python -m pytest -n auto
+
+lint: setup  ## ruff: rules and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: setup  ## apply the formatter and safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: setup  ## mypy --strict on the package
+	$(BIN)/mypy
+
+imports: setup  ## who may import whom
+	$(BIN)/lint-imports
+
+docs: setup  ## the generated reference pages are current
+	$(BIN)/python docs/generate.py --check
+
+check: lint types imports docs test  ## everything CI runs
+
+reports: setup  ## regenerate reports/ from the sample traces
+	$(BIN)/python reports/regenerate.py
+
+traces: setup  ## regenerate the synthetic sample traces
+	$(BIN)/python sample_traces/generate.py
+
+bench: setup  ## measure against the bare scan of the same tables (ratios)
+	$(BIN)/python tests/benchmarks/report_ratio.py
+
+lock:  ## resolve the lock files again (needs uv)
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements.lock --python-version 3.11 --upgrade requirements-build.in
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock --python-version 3.11 -c requirements.lock requirements-build.in
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache reports/*.html

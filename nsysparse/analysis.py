@@ -1,0 +1,345 @@
+"""The result of analysing traces: every number of a report, once, with its reasons.
+
+The tree mirrors the JSON contract (docs/reference/report-json.md) name by name; docs/metrics.md defines each
+number. Unknown is None and `reasons` says why. Lists are sorted by their key.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The run's one answer. `state` is ok, over, unresolved or unknown; `value` is the p50 of kv_gap_share."""
+
+    state: str
+    text: str
+    value: float | None = None
+    uncertainty: float | None = None
+    threshold: float | None = None
+    basis: str | None = None
+    over_count: int | None = None
+    known_count: int | None = None
+    request_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the reader must know before any number, e.g. that the trace is synthetic."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A device as the trace names it."""
+
+    device_id: int
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """Whether a fact was recorded: status is present, partial or absent; `fix` is the command that records it."""
+
+    status: str
+    reason: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """One input file."""
+
+    trace_id: str
+    file: str
+    nsys_version: str | None
+    schema_version: str | None
+    role: str | None
+    role_source: str | None
+    duration_ns: int | None
+    gpus: tuple[Gpu, ...]
+    capabilities: Mapping[str, Capability]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting and where it came from (option, default, trace, …)."""
+
+    value: object
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PurposeTotals:
+    """What one purpose class (kv or unknown) contributes to the totals."""
+
+    movement_count: int
+    bytes: int | None
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over movements of purpose kv and unknown; per-side sums say so in their name."""
+
+    movement_count: int
+    transfer_count: int
+    paired_count: int | None
+    kernel_count: int
+    fused_kernel_count: int
+    bytes: int | None
+    bytes_known_share: float | None
+    time_ns: int | None
+    send_time_ns: int | None
+    busy_ns: int | None
+    wire_ns: int | None
+    peer_wait_ns: int | None
+    exposed_wire_ns: int | None
+    exposed_wait_ns: int | None
+    overlapped_ns: int | None
+    self_copy_bytes: int | None
+    first_use_count: int | None
+    first_use_ns: int | None
+    by_purpose: Mapping[str, PurposeTotals]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Percentiles (linear between ranks) over movements or requests; without first uses and self copies."""
+
+    count: int
+    p10: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+    min: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One directed link: what crossed it, how fast, and what it could have done. Rates in GB/s."""
+
+    link_key: str
+    link_name: str | None
+    transport: str
+    src: str
+    dst: str
+    communicator: str | None
+    pairing: str | None
+    movement_count: int
+    bytes: int | None
+    busy_ns: int | None
+    link_gb_s: float | None
+    wire_gb_s: Distribution | None
+    kernel_gb_s: Distribution | None
+    delivered_gb_s: float | None
+    headline_gb_s: float | None
+    headline_basis: str | None
+    peak_gb_s: float | None
+    peak_source: str | None
+    practical_gb_s: float | None
+    practical_source: str | None
+    efficiency: float | None
+    theoretical_ns: int | None
+    practical_ns: int | None
+    observed_ns: int | None
+    fixed_cost_ns: int | None
+    fitted_gb_s: float | None
+    inconsistent_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Bytes and union time of one device in one direction (egress or ingress)."""
+
+    trace_id: str
+    device_id: int
+    direction: str
+    bytes: int | None
+    busy_ns: int | None
+    peak_gb_s: float | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one model layer's transfers cost. `provenance` counts movements by how their layer is known."""
+
+    layer: int
+    movement_count: int
+    bytes: int | None
+    time_ns: int
+    busy_ns: int | None
+    wire_ns: int | None
+    peer_wait_ns: int | None
+    exposed_wire_ns: int | None
+    exposed_wait_ns: int | None
+    overlapped_ns: int | None
+    headline_gb_s: float | None
+    provenance: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one request's transfers cost, and where its time to first token went."""
+
+    request_id: str
+    start_ns: int | None
+    span: Mapping[str, int | None] | None
+    movement_count: int
+    bytes: int | None
+    expected_bytes: int | None
+    time_ns: int
+    busy_ns: int | None
+    wire_ns: int | None
+    peer_wait_ns: int | None
+    gap_ns: int | None
+    exposed_to_request_ns: int | None
+    provenance: Mapping[str, int]
+    prompt_tokens: int | None
+    queue_ns: int | None
+    prefill_ns: int | None
+    handoff_ns: int | None
+    overlap_ns: int | None
+    transfer_span_ns: int | None
+    ready_to_decode_ns: int | None
+    first_decode_ns: int | None
+    path_ns: int | None
+    kv_gap_ns: int | None
+    kv_gap_share: float | None
+    ttft_ns: int | None
+    ttft_convention: str | None
+    tpot_impact_ns: int | None
+    verdict: str
+    uncertainty_ns: int | None
+    clock: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the layer × request heatmap; `bytes` None when the sizes are unknown."""
+
+    layer: int
+    request_id: str
+    bytes: int | None
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSize:
+    """All movements of one size on one link."""
+
+    link_key: str
+    bytes: int
+    count: int
+    wire_gb_s: Distribution | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unattributed:
+    """The share of the total without a layer (or request)."""
+
+    movement_count: int
+    bytes: int | None
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """Traffic that is not KV, and the rule that says so."""
+
+    purpose: str
+    rule: str
+    transfer_count: int
+    movement_count: int
+    kernel_count: int
+    bytes: int | None
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTheory:
+    """What moving all observed bytes of one link would take at its line rate and at its practical ceiling."""
+
+    link: str
+    line_rate_ns: int | None
+    practical_ns: int | None
+    critical_tokens: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Theory:
+    """What the model says must move."""
+
+    kv_bytes_per_token: int | None
+    expected_bytes: int | None
+    by_link: tuple[LinkTheory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing worth doing something about, in nanoseconds lost."""
+
+    id: str
+    kind: str
+    severity: str
+    title: str
+    evidence: str
+    cost_ns: int | None
+    advice: str
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a value is null: `path` is a JSON Pointer into the report, `fix` the command or option that changes it."""
+
+    path: str
+    code: str
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Warning_:  # the trailing underscore keeps the builtin visible
+    """Something odd that was seen `count` times and did not stop the analysis."""
+
+    code: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything a report says."""
+
+    nsysparse: str
+    verdict: Verdict
+    notice: Notice | None
+    traces: tuple[TraceFacts, ...]
+    settings: Mapping[str, Setting]
+    totals: Totals
+    summary: Mapping[str, Distribution | None]
+    links: tuple[Link, ...]
+    ports: tuple[Port, ...] | None
+    layers: tuple[Layer, ...]
+    requests: tuple[Request, ...]
+    layer_request: tuple[Cell, ...]
+    message_sizes: tuple[MessageSize, ...]
+    lengths: Mapping[str, object] | None
+    timeline: Mapping[str, object] | None
+    unattributed: Mapping[str, Unattributed]
+    excluded: tuple[Excluded, ...]
+    decode: tuple[object, ...] | None
+    clocks: tuple[object, ...] | None
+    theory: Theory
+    whatif: tuple[object, ...] | None
+    findings: tuple[Finding, ...]
+    reasons: tuple[Reason, ...]
+    warnings: tuple[Warning_, ...]
+    format_version: int = field(default=FORMAT_VERSION)
