@@ -1,7 +1,7 @@
 """A report as data: a closed set of block kinds that every output format can draw.
 
-Sections build blocks from an analysis; renderers draw them. All text here is plain and unescaped: escaping is each
-renderer's duty.
+Sections build blocks from an analysis; renderers draw them. All text here is plain and unescaped, and names from a
+trace stand in it unshortened: escaping, showing control characters and shortening are each renderer's duty.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,8 @@ from typing import Literal
 
 Tone = Literal["plain", "good", "bad", "doubt", "muted"]
 Align = Literal["left", "right"]
+Meaning = Literal["wire", "wait", "unknown"]
+"""What a mark stands for; one meaning has one colour in every figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,13 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One key figure: label, value with unit, and a note on what it means or why it is unknown."""
+    """One key figure: label, value with unit, a note on what it means or why it is unknown, and its definition."""
 
     label: str
     value: str
     note: str = ""
     tone: Tone = "plain"
+    term: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +51,24 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column; numbers are right-aligned and carry their unit in the title."""
+    """A table column; numbers are right-aligned and carry their unit in the title.
+
+    `term` is the anchor of the definition of what the column shows. `minor` columns are the first to go where there is
+    no room.
+    """
 
     title: str
     align: Align = "left"
+    term: str = ""
+    minor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell: what is shown, what it sorts by (None sorts last), and the full text when it was shortened."""
+    """A table cell: what is shown, what it sorts by (None sorts last), and what more there is to say about it.
+
+    `code` marks identifiers, names from the trace and commands.
+    """
 
     text: str
     sort: float | str | None = None
@@ -67,18 +79,36 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under titled columns; `dropped` says how many rows were left out, and where they are."""
+    """Rows under titled columns.
+
+    `dropped` says which rows or columns were left out and where they are. A `folded` table backs up what stands before
+    it; a format may close it or leave it to the others.
+    """
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     anchor: str
     dropped: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How single observations lie around a bar's value: the 10th, 50th and 90th percentile, in the chart's unit."""
+
+    p10: float
+    p50: float
+    p90: float
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One observed value on a scale with up to two references."""
+    """One observed value on a scale with up to two references.
+
+    `text` is the value with its unit, `detail` what it was measured on, `verdict` how it stands against the references.
+    `is_bound` marks a lower bound: the true value may be higher.
+    """
 
     label: str
     value: float | None
@@ -86,34 +116,50 @@ class Bar:
     line_rate: float | None = None
     practical: float | None = None
     is_bound: bool = False
+    spread: Spread | None = None
+    detail: str = ""
+    verdict: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Horizontal bars on one axis from zero, against line rate and practical ceiling."""
+    """Horizontal bars on one axis from zero, against line rate and practical ceiling.
+
+    `references` names the sources of the references; `dropped` says which bars were left out.
+    """
 
     caption: str
     unit: str
     bars: Sequence[Bar]
     anchor: str
     references: str = ""
+    dropped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One layer of a stacked column chart: a value per category, all of one meaning."""
+
+    label: str
+    meaning: Meaning
+    values: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChart:
-    """Vertical columns, one per category (e.g. a layer)."""
+    """Vertical stacked columns from zero, one per category (e.g. a model layer)."""
 
     caption: str
     x_title: str
     y_title: str
     labels: Sequence[str]
-    values: Sequence[float]
+    series: Sequence[Series]
     anchor: str
 
 
 @dataclass(frozen=True, slots=True)
 class Heatmap:
-    """A matrix; None cells are not observed and must not look like zero."""
+    """A matrix, one row per `y`; None cells are not observed and must not look like zero."""
 
     caption: str
     x_title: str
@@ -128,11 +174,19 @@ class Heatmap:
 
 @dataclass(frozen=True, slots=True)
 class Callout:
-    """Something the reader must not miss: the verdict or a notice."""
+    """Something the reader must not miss: the verdict, or a notice to know before any number.
 
+    A verdict may carry one big `figure` and the `doubt` about it; `title` is its state in words, `note` what it rests
+    on.
+    """
+
+    kind: Literal["verdict", "notice"]
     title: str
     text: str
     tone: Tone = "plain"
+    figure: str = ""
+    doubt: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +198,23 @@ class Abstention:
     fix: str = ""
 
 
-Block = Heading | Paragraph | Facts | Table | BarChart | ColumnChart | Heatmap | Callout | Abstention
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What one number means; `anchor` is what columns and facts point to as their `term`."""
+
+    term: str
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """A glossary of the numbers shown."""
+
+    items: Sequence[Definition]
+
+
+Block = Heading | Paragraph | Facts | Table | BarChart | ColumnChart | Heatmap | Callout | Abstention | Definitions
 
 
 @dataclass(frozen=True, slots=True)

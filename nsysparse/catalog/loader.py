@@ -1,0 +1,200 @@
+"""The catalogues as mappings from id to entry, read once and checked on the way in."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import TypeVar
+
+from nsysparse.catalog.entries import (
+    Box,
+    FullAttention,
+    GatedDeltaNet,
+    IndexedLatent,
+    Kda,
+    Latent,
+    LayerGroup,
+    Link,
+    Mamba1,
+    Mamba2,
+    Measured,
+    Model,
+    WindowedAttention,
+)
+from nsysparse.catalog.strict import Table, build, nested_tables, read_tables
+from nsysparse.errors import InputError, unknown_name
+
+__all__ = [
+    "Box",
+    "LayerGroup",
+    "Link",
+    "Measured",
+    "Model",
+    "boxes",
+    "find_box",
+    "find_link",
+    "find_model",
+    "links",
+    "models",
+    "parse_interconnects",
+    "parse_models",
+]
+
+SCHEMA = 1
+
+_GROUPS: Mapping[str, type[LayerGroup]] = {
+    "full": FullAttention,
+    "sliding": WindowedAttention,
+    "chunked": WindowedAttention,
+    "mla": Latent,
+    "mla_dsa": IndexedLatent,
+    "gated_delta_net": GatedDeltaNet,
+    "kda": Kda,
+    "mamba1": Mamba1,
+    "mamba2": Mamba2,
+}
+
+# Keys of a link that are shown but enter no formula; listed here so that a misspelt one is noticed.
+_DETAILS = (
+    "signalling_bytes_per_s",
+    "mps128_payload_bytes_per_s",
+    "mps256_payload_bytes_per_s",
+    "mps512_payload_bytes_per_s",
+    "flit_payload_bytes_per_s",
+    "signalling_gbit_per_s_per_lane",
+    "encoding",
+    "payload_eff_mtu4096",
+    "roce_eff_mtu1024",
+    "roce_eff_mtu2048",
+    "roce_eff_mtu4096",
+    "tcp_eff_mtu1500",
+    "tcp_eff_mtu9000",
+)
+
+_Named = TypeVar("_Named", Link, Box, Model)
+
+
+def links() -> Mapping[str, Link]:
+    """All links by id, in the order of the file."""
+    return _interconnects()[0]
+
+
+def boxes() -> Mapping[str, Box]:
+    """All machines by id, in the order of the file."""
+    return _interconnects()[1]
+
+
+@cache
+def models() -> Mapping[str, Model]:
+    """All models by id, in the order of the file."""
+    return parse_models(_text("models.toml"), "models.toml")
+
+
+def find_link(link_id: str) -> Link:
+    """The link of that id; UsageError with the nearest ids when there is none."""
+    return _find("link", link_id, links(), "nsysparse links list")
+
+
+def find_box(box_id: str) -> Box:
+    """The machine of that id; UsageError with the nearest ids when there is none."""
+    return _find("box", box_id, boxes(), "nsysparse links list --boxes")
+
+
+def find_model(model_id: str) -> Model:
+    """The model of that id; UsageError with the nearest ids when there is none."""
+    return _find("model", model_id, models(), "nsysparse models list")
+
+
+def parse_interconnects(text: str, origin: str) -> tuple[Mapping[str, Link], Mapping[str, Box]]:
+    """Links and machines of a catalogue file.
+
+    Args:
+        text: The TOML text.
+        origin: How error messages call the file.
+
+    Raises:
+        InputError: The text breaks the format that the header of our own file describes; the message names the entry
+            and the key.
+    """
+    tables = read_tables(text, origin, ("link", "box"), SCHEMA)
+    known = _by_id((_link(table, _where(origin, "link", table)) for table in tables["link"]), origin)
+    machines = _by_id((build(Box, table, _where(origin, "box", table)) for table in tables["box"]), origin)
+    for box in machines.values():
+        for key, link_id in (("intra_link", box.intra_link), ("nic_link", box.nic_link)):
+            if link_id is not None and link_id not in known:
+                raise InputError(f"{origin}, box {box.id}: {key} names {link_id!r}, which is no link of this file.")
+    return known, machines
+
+
+def parse_models(text: str, origin: str) -> Mapping[str, Model]:
+    """Models of a catalogue file; arguments and errors as for `parse_interconnects`."""
+    tables = read_tables(text, origin, ("model",), SCHEMA)
+    return _by_id((_model(table, _where(origin, "model", table)) for table in tables["model"]), origin)
+
+
+@cache
+def _interconnects() -> tuple[Mapping[str, Link], Mapping[str, Box]]:
+    return parse_interconnects(_text("interconnects.toml"), "interconnects.toml")
+
+
+def _text(name: str) -> str:
+    return files("nsysparse.catalog").joinpath(name).read_text(encoding="utf-8")
+
+
+def _find(kind: str, given: str, known: Mapping[str, _Named], listing: str) -> _Named:
+    if given not in known:
+        raise unknown_name(kind, given, known, listing)
+    return known[given]
+
+
+def _where(origin: str, kind: str, table: Table) -> str:
+    return f"{origin}, {kind} {table.get('id', 'without id')}"
+
+
+def _by_id(entries: Iterable[_Named], origin: str) -> Mapping[str, _Named]:
+    found: dict[str, _Named] = {}
+    for entry in entries:
+        if entry.id in found:
+            raise InputError(f"{origin}: the id {entry.id!r} occurs twice.")
+        found[entry.id] = entry
+    return MappingProxyType(found)
+
+
+def _link(table: Table, where: str) -> Link:
+    own = {key: value for key, value in table.items() if key not in (*_DETAILS, "measured")}
+    nested = {
+        "measured": tuple(
+            build(Measured, item, f"{where}, measured") for item in nested_tables(table, "measured", where)
+        ),
+        "details": tuple((key, table[key]) for key in _DETAILS if key in table),
+    }
+    for key, value in nested["details"]:
+        if type(value) not in (str, int, float):
+            raise InputError(f"{where}: {key} must be a number or text, not {value!r}.")
+    link = build(Link, own, where, nested)
+    total, one_way = link.marketing_bidirectional_bytes_per_s, link.one_way_peak_bytes_per_s
+    if total is not None and total < 2 * one_way:
+        raise InputError(f"{where}: marketing_bidirectional_bytes_per_s is less than twice the one-way peak.")
+    if (link.links or 1) * (link.per_link or one_way) != one_way:
+        raise InputError(f"{where}: links x per_link is not the one-way peak.")
+    if (link.typical_fraction is None) != (link.typical_basis is None):
+        raise InputError(f"{where}: typical_fraction and typical_basis need each other.")
+    if link.typical_fraction is not None and not link.typical_fraction[0] <= link.typical_fraction[1] <= 1:
+        raise InputError(f"{where}: typical_fraction must be [low, high], at most 1.")
+    return link
+
+
+def _model(table: Table, where: str) -> Model:
+    own = {key: value for key, value in table.items() if key != "group"}
+    groups = tuple(_group(item, f"{where}, group") for item in nested_tables(table, "group", where))
+    model = build(Model, own, where, {"groups": groups}, zero_allowed=("long_bytes_per_token",))
+    if not 0 < sum(group.layers for group in groups) <= model.layers:
+        raise InputError(f"{where}: its groups must cover at least one and at most {model.layers} layers.")
+    return model
+
+
+def _group(table: Table, where: str) -> LayerGroup:
+    kind = table.get("kind")
+    if kind not in _GROUPS:
+        raise InputError(f"{where}: kind is {kind!r}.", f"Known: {', '.join(_GROUPS)}.")
+    return build(_GROUPS[kind], table, f"{where} {kind}")

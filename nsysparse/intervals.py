@@ -1,0 +1,126 @@
+"""Interval algebra on sorted numpy arrays. Intervals are half-open [start, end) in nanoseconds.
+
+Everything is n·log n and free of assumptions about nesting: traces hold overlapping and wrongly nested ranges.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+def union_length(starts: Ints, ends: Ints) -> int:
+    """Nanoseconds covered by at least one interval.
+
+    Args:
+        starts: Interval starts, any order.
+        ends: Their ends, same length, each >= its start.
+    """
+    if len(starts) == 0:
+        return 0
+    order = np.argsort(starts, kind="stable")
+    first, last = starts[order], np.maximum.accumulate(ends[order])
+    # What an interval adds beyond all that came before it.
+    covered_to = np.concatenate([first[:1], last[:-1]])
+    return int(np.maximum(last - np.maximum(first, covered_to), 0).sum())
+
+
+def open_around(starts: Ints, ends: Ints) -> Ints:
+    """For intervals sorted by (start, -end): how many of the earlier ones are still open when each starts.
+
+    For properly nested intervals this is the nesting depth. Intervals of no length hold nothing open.
+    """
+    lasting = ends > starts
+    begun = np.concatenate([[0], np.cumsum(lasting)[:-1]]).astype(np.int64)
+    ended = np.searchsorted(np.sort(ends[lasting]), starts, side="right")
+    depth: Ints = begun - ended
+    return depth
+
+
+def innermost_container(starts: Ints, ends: Ints, inner_starts: Ints, inner_ends: Ints) -> Ints:
+    """Index of the interval with the latest start that contains each inner interval; -1 where none does.
+
+    Args:
+        starts: Container starts, sorted by (start, -end), so that of equal starts the shortest comes last.
+        ends: Container ends.
+        inner_starts: Starts of the intervals to place, any order.
+        inner_ends: Their ends.
+
+    "The last index before a position whose end is large enough" is answered for all inner intervals at once on a
+    tree of maxima. The indices before a position split into blocks of 1, 2, 4 … read from right to left off its binary
+    digits; the first block that holds an answer is then descended, the later half first.
+    """
+    tree = _tree_of_maxima(ends)
+    before = np.searchsorted(starts, inner_starts, side="right").astype(np.int64)  # in blocks of the current height
+    node = np.full(len(inner_starts), -1, dtype=np.int64)
+    height_of = np.zeros(len(inner_starts), dtype=np.int64)
+    searching = np.flatnonzero(before > 0)
+    for height, maxima in enumerate(tree):
+        block = searching[before[searching] % 2 == 1]
+        hit = block[maxima[before[block] - 1] >= inner_ends[block]]
+        node[hit], height_of[hit] = before[hit] - 1, height
+        searching = searching[node[searching] < 0]
+        before[searching] //= 2
+        searching = searching[before[searching] > 0]
+    for height in range(len(tree) - 1, 0, -1):
+        going = np.flatnonzero((node >= 0) & (height_of == height))
+        later = node[going] * 2 + 1
+        lower = tree[height - 1]
+        holds = (later < len(lower)) & (lower[np.minimum(later, len(lower) - 1)] >= inner_ends[going])
+        node[going] = np.where(holds, later, later - 1)
+        height_of[going] = height - 1
+    return node
+
+
+def _tree_of_maxima(values: Ints) -> list[Ints]:
+    tree = [values]
+    while len(tree[-1]) > 1:  # an odd level is padded by a value that never answers
+        lower = tree[-1]
+        if len(lower) % 2:
+            lower = np.concatenate([lower, [np.iinfo(np.int64).min]])
+        tree.append(np.maximum(lower[0::2], lower[1::2]))
+    return tree
+
+
+def monotone_chains(ends: Ints) -> Ints:
+    """Split intervals sorted by start into as few chains as possible whose ends never fall; the chain of each.
+
+    One thread's calls rarely overlap, so nearly always there is one chain and the loop never runs.
+    """
+    if len(ends) == 0 or bool((ends[1:] >= ends[:-1]).all()):
+        return np.zeros(len(ends), dtype=np.int64)
+    from bisect import bisect_right
+
+    tails: list[int] = []  # negated last ends, rising: patience sorting
+    chain = np.empty(len(ends), dtype=np.int64)
+    for index, end in enumerate(ends.tolist()):
+        place = bisect_right(tails, -end - 1)
+        if place == len(tails):
+            tails.append(-end)
+        else:
+            tails[place] = -end
+        chain[index] = place
+    return chain
+
+
+def run_extremes(low: Ints, high: Ints, first: Ints, stop: Ints) -> tuple[Ints, Ints]:
+    """Minimum of `low` and maximum of `high` over each run [first, stop) of positions.
+
+    Runs may overlap and nest without limit: a sparse table is built one level at a time and each run is answered at
+    the level of its length, so the cost is n·log n and never positions × depth. Empty runs give (0, 0).
+    """
+    minima, maxima = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
+    length = stop - first
+    filled = np.flatnonzero(length > 0)
+    if len(filled) == 0:
+        return minima, maxima
+    level = np.frexp(length[filled].astype(np.float64))[1] - 1  # floor(log2(length)): exact below 2^53
+    width = 1
+    for current in range(int(level.max()) + 1):
+        runs = filled[level == current]
+        left, right = first[runs], stop[runs] - width
+        minima[runs] = np.minimum(low[left], low[right])
+        maxima[runs] = np.maximum(high[left], high[right])
+        low, high = np.minimum(low[:-width], low[width:]), np.maximum(high[:-width], high[width:])
+        width *= 2
+    return minima, maxima

@@ -1,0 +1,49 @@
+"""The sections of a report, in reading order: the answer first, then its proof, then what it rests on.
+
+A new section is one module with `build(analysis) -> list[Block]` and one line in `SECTIONS`. A section without data
+returns a stated abstention, never an empty table or figure.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from nsysparse.analysis import Analysis
+from nsysparse.document import Block, Document
+from nsysparse.sections import (
+    coverage,
+    definitions,
+    findings,
+    heatmap,
+    layers,
+    links,
+    quality,
+    requests,
+    settings,
+    totals,
+    verdict,
+)
+
+__all__ = ["SECTIONS", "build"]
+
+SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
+    {
+        "verdict": verdict.build,
+        "totals": totals.build,
+        "findings": findings.build,
+        "links": links.build,
+        "layers": layers.build,
+        "requests": requests.build,
+        "heatmap": heatmap.build,
+        "coverage": coverage.build,
+        "quality": quality.build,
+        "settings": settings.build,
+        "definitions": definitions.build,
+    }
+)
+
+
+def build(analysis: Analysis) -> Document:
+    """The whole report as a document that any format can draw."""
+    source = " + ".join(trace.file for trace in analysis.traces)
+    blocks = [block for section in SECTIONS.values() for block in section(analysis)]
+    return Document(verdict.headline(analysis.verdict), source, f"nsysparse {analysis.nsysparse}", blocks)

@@ -1,0 +1,96 @@
+"""Table columns out of values: fixed decimals, the unit in the title, unknown sorted last and never shown as zero.
+
+A column is built whole, because decimals and unit depend on all its values.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nsysparse.document import Cell, Column, Table, Tone
+from nsysparse.units import UNKNOWN, Scale, byte_scale, decimals_for, fixed, human_share
+
+NOT_KNOWN = Cell(UNKNOWN, tone="muted")
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A column with its cells, one per row of the table."""
+
+    column: Column
+    cells: Sequence[Cell]
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether there are rows, but nothing is known in any of them."""
+        return bool(self.cells) and all(cell == NOT_KNOWN for cell in self.cells)
+
+
+def numbers(
+    title: str,
+    values: Sequence[float | None],
+    *,
+    term: str = "",
+    minor: bool = False,
+    bounds: Sequence[bool] | None = None,
+) -> Filled:
+    """Numbers with common decimals; where `bounds` is true, the value is a lower bound and carries "≥"."""
+    decimals = decimals_for(values)
+    marks = ["≥ " if is_bound else "" for is_bound in bounds or [False] * len(values)]
+    cells = [
+        NOT_KNOWN if value is None else Cell(mark + fixed(value, decimals), sort=value)
+        for value, mark in zip(values, marks, strict=True)
+    ]
+    return Filled(Column(title, "right", term, minor), cells)
+
+
+def times(title: str, values_ns: Sequence[int | None], scale: Scale, *, term: str = "", minor: bool = False) -> Filled:
+    """Durations in nanoseconds, shown in the unit of `scale` (one per table, so that its columns compare)."""
+    shown = [None if value is None else value / scale.per_unit for value in values_ns]
+    return numbers(f"{title}, {scale.unit}", shown, term=term, minor=minor)
+
+
+def sizes(title: str, values: Sequence[int | None], *, term: str = "", minor: bool = False) -> Filled:
+    """Bytes, in the decimal unit that fits the largest."""
+    scale = byte_scale(values)
+    shown = [None if value is None else value / scale.per_unit for value in values]
+    return numbers(f"{title}, {scale.unit}", shown, term=term, minor=minor)
+
+
+def shares(title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False) -> Filled:
+    """Parts of one as percentages."""
+    cells = [NOT_KNOWN if value is None else Cell(human_share(value), sort=value) for value in values]
+    return Filled(Column(title, "right", term, minor), cells)
+
+
+def names(title: str, values: Sequence[str | None], *, term: str = "", minor: bool = False) -> Filled:
+    """Identifiers, names from the trace, and commands."""
+    cells = [NOT_KNOWN if value is None else Cell(value, sort=value, code=bool(value)) for value in values]
+    return Filled(Column(title, "left", term, minor), cells)
+
+
+def texts(
+    title: str,
+    values: Sequence[str | None],
+    *,
+    term: str = "",
+    minor: bool = False,
+    tones: Sequence[Tone] | None = None,
+) -> Filled:
+    """Words of ours; an empty text is an empty cell, None is unknown."""
+    each_tone: Sequence[Tone] = tones or ["plain"] * len(values)
+    cells = [
+        NOT_KNOWN if value is None else Cell(value, sort=value or None, tone=tone)
+        for value, tone in zip(values, each_tone, strict=True)
+    ]
+    return Filled(Column(title, "left", term, minor), cells)
+
+
+def table(caption: str, filled: Sequence[Filled], anchor: str, *, dropped: str = "", folded: bool = False) -> Table:
+    """A table of these columns; one in which nothing is known is named below instead of repeating "unknown"."""
+    kept = [each for each in filled if not each.is_unknown]
+    blank = [each.column.title.rpartition(", ")[0] or each.column.title for each in filled if each.is_unknown]
+    notes = [dropped] if dropped else []
+    if blank:
+        notes.append(f"Unknown in every row, so not shown: {', '.join(blank)}.")
+    rows = [list(row) for row in zip(*(each.cells for each in kept), strict=True)]
+    return Table(caption, [each.column for each in kept], rows, anchor, " ".join(notes), folded)

@@ -1,0 +1,99 @@
+"""How much of the traffic has a layer and a request, how it got them, and what was left out as not KV."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from nsysparse.analysis import Analysis, Excluded
+from nsysparse.document import Abstention, Block, Heading, Paragraph, Table
+from nsysparse.sections.cells import numbers, shares, sizes, table, texts, times
+from nsysparse.sections.provenance import ranked
+from nsysparse.units import human_ns, human_share, time_scale
+
+
+def build(analysis: Analysis) -> list[Block]:
+    """Unattributed shares, provenance counts, purposes, and excluded traffic with the rule that excluded it."""
+    blocks: list[Block] = [Heading("Coverage", "coverage")]
+    if analysis.totals.movement_count:
+        blocks += [_unattributed(analysis), _provenance(analysis), *_purposes(analysis)]
+    else:
+        blocks.append(Abstention("Coverage", "There is no KV transfer to attribute."))
+    if analysis.excluded:
+        blocks.append(_excluded(analysis.excluded))
+    return blocks
+
+
+def _part(part: int | None, whole: int | None) -> float | None:
+    return None if part is None or not whole else part / whole
+
+
+def _unattributed(analysis: Analysis) -> Table:
+    totals = analysis.totals
+    scopes = [(scope, analysis.unattributed[scope]) for scope in ("layer", "request") if scope in analysis.unattributed]
+    missing = [each for _, each in scopes]
+    columns = [
+        texts("Without a", [scope for scope, _ in scopes]),
+        numbers("Movements", [each.movement_count for each in missing], term="movement"),
+        shares("Of movements", [_part(each.movement_count, totals.movement_count) for each in missing]),
+        sizes("Bytes", [each.bytes for each in missing]),
+        shares("Of bytes", [_part(each.bytes, totals.bytes) for each in missing]),
+        times("Time", [each.time_ns for each in missing], time_scale(each.time_ns for each in missing)),
+        shares("Of time", [_part(each.time_ns, totals.time_ns) for each in missing], term="transfer-time"),
+    ]
+    return table("Not attributed", columns, "unattributed")
+
+
+def _provenance(analysis: Analysis) -> Table:
+    rows = [
+        (scope, name, count)
+        for scope, each in (("layer", analysis.layers), ("request", analysis.requests))
+        for name, count in ranked(_summed(entry.provenance for entry in each) | _none(analysis, scope))
+    ]
+    total = analysis.totals.movement_count
+    columns = [
+        texts("Scope", [scope for scope, _, _ in rows]),
+        texts("Known by", [name for _, name, _ in rows], term="provenance"),
+        numbers("Movements", [count for *_, count in rows], term="movement"),
+        shares("Of movements", [_part(count, total) for *_, count in rows]),
+    ]
+    note = "A movement that spans several layers or requests counts in each of them."
+    return table("How layer and request are known, best first", columns, "provenance", dropped=note)
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
+
+
+def _none(analysis: Analysis, scope: str) -> dict[str, int]:
+    missing = analysis.unattributed.get(scope)
+    return {"none": missing.movement_count} if missing else {}
+
+
+def _purposes(analysis: Analysis) -> list[Block]:
+    unknown = analysis.totals.by_purpose.get("unknown")
+    if unknown is None or not unknown.movement_count:
+        return []
+    share = _part(unknown.time_ns, analysis.totals.time_ns)
+    return [
+        Paragraph(
+            f"{unknown.movement_count:,} of {analysis.totals.movement_count:,} movements ({human_ns(unknown.time_ns)}, "
+            f"{human_share(share)} of the time) are counted although nothing proves that they carry KV.",
+            "doubt",
+        )
+    ]
+
+
+def _excluded(excluded: Iterable[Excluded]) -> Table:
+    rows = list(excluded)
+    columns = [
+        texts("Purpose", [each.purpose for each in rows]),
+        texts("Rule", [each.rule for each in rows]),
+        numbers("Transfers", [each.transfer_count for each in rows], minor=True),
+        numbers("Movements", [each.movement_count for each in rows], term="movement"),
+        numbers("Kernels", [each.kernel_count for each in rows]),
+        sizes("Bytes", [each.bytes for each in rows]),
+        times("Time", [each.time_ns for each in rows], time_scale(each.time_ns for each in rows)),
+    ]
+    return table("Left out: not KV", columns, "excluded", dropped="--purpose all moves it into the totals.")

@@ -1,0 +1,77 @@
+"""What each model layer's transfers cost."""
+
+from collections.abc import Callable, Sequence
+
+from nsysparse.analysis import Analysis, Layer
+from nsysparse.document import Abstention, Block, ColumnChart, Heading, Paragraph, Series, Table
+from nsysparse.sections.cells import numbers, sizes, table, texts, times
+from nsysparse.sections.provenance import described
+from nsysparse.units import human_ns, human_share, time_scale
+
+
+def build(analysis: Analysis) -> list[Block]:
+    """Stacked columns of wire and waiting per layer, then the table."""
+    heading = Heading("Time per layer", "layers")
+    layers = analysis.layers
+    if not layers:
+        return [heading, _abstain(analysis)]
+    return [heading, Paragraph(_lead(analysis), "muted"), _chart(layers), _table(layers)]
+
+
+def _abstain(analysis: Analysis) -> Abstention:
+    why = next((reason for reason in analysis.reasons if reason.path.startswith("/layers")), None)
+    if why is None:
+        return Abstention("Layers", "No transfer carries a layer.", "nsysparse report TRACE --layers N")
+    return Abstention("Layers", why.message, why.fix)
+
+
+def _lead(analysis: Analysis) -> str:
+    total, missing = analysis.totals.time_ns, analysis.unattributed.get("layer")
+    text = f"Sums over movements, {len(analysis.layers):,} layers."
+    if missing is not None and total and missing.time_ns:
+        text += f" Not in here: {human_ns(missing.time_ns)} ({human_share(missing.time_ns / total)}) without a layer."
+    return text
+
+
+def _chart(layers: Sequence[Layer]) -> ColumnChart:
+    scale = time_scale(layer.time_ns for layer in layers)
+
+    def values(part: Callable[[Layer], int]) -> list[float]:
+        return [part(layer) / scale.per_unit for layer in layers]
+
+    series = [
+        Series("wire", "wire", values(lambda layer: layer.wire_ns or 0)),
+        Series("peer wait", "wait", values(lambda layer: layer.peer_wait_ns or 0)),
+        Series(
+            "wire and wait not told apart",
+            "unknown",
+            values(lambda layer: max(0, layer.time_ns - (layer.wire_ns or 0) - (layer.peer_wait_ns or 0))),
+        ),
+    ]
+    return ColumnChart(
+        "Transfer time per layer",
+        "layer",
+        f"{scale.unit}, all requests",
+        [str(layer.layer) for layer in layers],
+        [each for each in series if any(each.values)],
+        "layers-chart",
+    )
+
+
+def _table(layers: Sequence[Layer]) -> Table:
+    scale = time_scale(layer.time_ns for layer in layers)
+    columns = [
+        numbers("Layer", [layer.layer for layer in layers]),
+        numbers("Movements", [layer.movement_count for layer in layers], term="movement", minor=True),
+        sizes("Bytes", [layer.bytes for layer in layers], term="movement"),
+        times("Time", [layer.time_ns for layer in layers], scale, term="transfer-time"),
+        times("Wire", [layer.wire_ns for layer in layers], scale, term="wire"),
+        times("Peer wait", [layer.peer_wait_ns for layer in layers], scale, term="peer-wait"),
+        times("Busy", [layer.busy_ns for layer in layers], scale, term="busy", minor=True),
+        times("Exposed wire", [layer.exposed_wire_ns for layer in layers], scale, term="exposed", minor=True),
+        times("Exposed wait", [layer.exposed_wait_ns for layer in layers], scale, term="exposed", minor=True),
+        times("Behind compute", [layer.overlapped_ns for layer in layers], scale, term="exposed", minor=True),
+        numbers("Rate, GB/s", [layer.headline_gb_s for layer in layers], term="headline"),
+        texts("Layer known by", [described(layer.provenance) for layer in layers], term="provenance", minor=True),
+    ]
+    return table("Layers", columns, "layers-table")

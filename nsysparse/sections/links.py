@@ -1,0 +1,184 @@
+"""Observed against theoretical throughput, link by link, with both references and their sources."""
+
+from collections.abc import Sequence
+
+from nsysparse.analysis import Analysis, Link
+from nsysparse.document import Abstention, Bar, BarChart, Block, Heading, Paragraph, Spread, Table
+from nsysparse.sections.cells import names, numbers, shares, sizes, table, texts, times
+from nsysparse.units import counted, human_bytes, human_rate, human_share, time_scale
+
+MOST_BARS = 24
+MOST_SIZES = 100
+
+_BASIS = {
+    "wire": "both sides present",
+    "delivered": "sustained, gaps included",
+    "kernel": "whole kernels, waiting included",
+}
+
+
+def build(analysis: Analysis) -> list[Block]:
+    """Bars against line rate and practical ceiling, then the same as a table with expected times."""
+    heading = Heading("Observed against theory", "links")
+    links = analysis.links
+    if not links:
+        return [heading, Abstention("Throughput", "No link carried a KV transfer that was recorded.")]
+    blocks: list[Block] = [heading, Paragraph(_lead(links), "muted"), _chart(links)]
+    blocks += _remarks(links)
+    blocks.append(_table(links))
+    blocks += [each for each in (_ports(analysis), _message_sizes(analysis)) if each]
+    return blocks
+
+
+def is_bound(link: Link) -> bool:
+    """Whether the link's headline rate is a lower bound: rates over whole kernels contain waiting for the peer."""
+    return link.headline_basis == "kernel"
+
+
+def _lead(links: Sequence[Link]) -> str:
+    text = "Headline rate per link, one direction, GB = 10⁹ bytes. Whiskers: p10 to p90 of single transfers."
+    if any(is_bound(link) for link in links):
+        text += " “≥” marks lower bounds: rates over whole kernels contain the time a kernel waits for its peer."
+    return text
+
+
+def _chart(links: Sequence[Link]) -> BarChart:
+    shown = sorted(links, key=lambda link: (-(link.bytes or 0), link.link_key))[:MOST_BARS]
+    dropped = ""
+    if len(shown) < len(links):
+        dropped = f"The {len(shown)} links with the most bytes of {len(links):,}; the table has the others."
+    return BarChart(
+        "Throughput per link", "GB/s", [_bar(link) for link in shown], "links-chart", _sources(shown), dropped
+    )
+
+
+def _bar(link: Link) -> Bar:
+    observed = f"{'≥ ' if is_bound(link) else ''}{human_rate(link.headline_gb_s)}"
+    moved = human_bytes(link.bytes) if link.bytes is not None else "size unknown"
+    detail = f"{link.link_name or link.transport} · {link.movement_count:,} \u00d7 · {moved}"
+    verdict = "peak unknown: pass --link or --peak"
+    if link.headline_gb_s is None:
+        verdict = "rate unknown"
+    elif link.peak_gb_s:
+        verdict = f"{human_share(round(link.headline_gb_s / link.peak_gb_s, 3))} of line rate"
+        if link.practical_gb_s:
+            verdict += f" · {human_share(round(link.headline_gb_s / link.practical_gb_s, 3))} of ceiling"
+    return Bar(
+        f"{link.src} → {link.dst}",
+        link.headline_gb_s,
+        observed,
+        link.peak_gb_s,
+        link.practical_gb_s,
+        is_bound(link),
+        _spread(link),
+        detail,
+        verdict,
+    )
+
+
+def _spread(link: Link) -> Spread | None:
+    """Percentiles of single transfers, only where they measure the same thing as the headline."""
+    rates = {"wire": link.wire_gb_s, "kernel": link.kernel_gb_s}.get(link.headline_basis or "")
+    if rates is None or rates.p10 is None or rates.p50 is None or rates.p90 is None:
+        return None
+    return Spread(rates.p10, rates.p50, rates.p90)
+
+
+def _sources(links: Sequence[Link]) -> str:
+    peaks = sorted({link.peak_source for link in links if link.peak_source})
+    ceilings = sorted({link.practical_source for link in links if link.practical_source})
+    parts = []
+    if peaks:
+        parts.append(f"Line rate: {'; '.join(peaks)}.")
+    if ceilings:
+        parts.append(f"Practical ceiling: {'; '.join(ceilings)}.")
+    return " ".join(parts)
+
+
+def _remarks(links: Sequence[Link]) -> list[Block]:
+    remarks: list[Block] = []
+    inconsistent = sum(link.inconsistent_count for link in links)
+    if inconsistent:
+        remarks.append(
+            Paragraph(
+                f"{counted(inconsistent, 'transfer')} came out above the physical peak of the link: bytes, match or "
+                "link must be wrong. They are reported as inconsistent, not as records.",
+                "doubt",
+            )
+        )
+    if any(link.bytes is None for link in links):
+        remarks.append(Paragraph("Where the sizes are unknown, no rate and no expected time can be given.", "muted"))
+    return remarks
+
+
+def _table(links: Sequence[Link]) -> Table:
+    expected = [(link.theoretical_ns, link.practical_ns, link.observed_ns) for link in links]
+    scale = time_scale(value for row in expected for value in row)
+    spreads = [_spread(link) for link in links]
+    columns = [
+        names("Link", [link.link_key for link in links]),
+        names("Transport", [link.transport for link in links], minor=True),
+        numbers("Movements", [link.movement_count for link in links], term="movement", minor=True),
+        sizes("Bytes", [link.bytes for link in links], term="movement"),
+        numbers(
+            "Rate, GB/s",
+            [link.headline_gb_s for link in links],
+            term="headline",
+            bounds=[is_bound(link) for link in links],
+        ),
+        texts(
+            "Rate is",
+            [_BASIS.get(link.headline_basis, link.headline_basis) if link.headline_basis else None for link in links],
+            term="headline",
+            minor=True,
+        ),
+        numbers("p10", [spread.p10 if spread else None for spread in spreads], minor=True),
+        numbers("p50", [spread.p50 if spread else None for spread in spreads], minor=True),
+        numbers("p90", [spread.p90 if spread else None for spread in spreads], minor=True),
+        numbers("Line rate", [link.peak_gb_s for link in links], term="line-rate"),
+        numbers("Ceiling", [link.practical_gb_s for link in links], term="ceiling"),
+        shares("Of line rate", [link.efficiency for link in links], term="headline"),
+        times("Observed", [link.observed_ns for link in links], scale, term="transfer-time"),
+        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling"),
+        times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate"),
+        texts("Paired by", [link.pairing for link in links], minor=True),
+    ]
+    return table("Links: observed beside expected", columns, "links-table")
+
+
+def _ports(analysis: Analysis) -> Table | None:
+    ports = analysis.ports
+    if not ports:
+        return None
+    busy = [port.busy_ns for port in ports]
+    columns = [
+        names("Device", [f"{port.trace_id}:gpu{port.device_id}" for port in ports]),
+        texts("Direction", [port.direction for port in ports]),
+        sizes("Bytes", [port.bytes for port in ports]),
+        times("Busy", busy, time_scale(busy)),
+        numbers("Peak, GB/s", [port.peak_gb_s for port in ports], term="line-rate"),
+        texts("Note", [port.note or "" for port in ports], minor=True),
+    ]
+    return table("Ports: each device's way out and in", columns, "ports", folded=True)
+
+
+def _message_sizes(analysis: Analysis) -> Table | None:
+    every = analysis.message_sizes
+    if not every:
+        return None
+    # The sizes that carried the most bytes say most about the link.
+    chosen = sorted(every, key=lambda size: (-size.bytes * size.count, size.link_key, size.bytes))[:MOST_SIZES]
+    shown = sorted(chosen, key=lambda size: (size.link_key, size.bytes))
+    columns = [
+        names("Link", [size.link_key for size in shown]),
+        sizes("Message size", [size.bytes for size in shown]),
+        numbers("Count", [size.count for size in shown]),
+        *(
+            numbers(f"{name}, GB/s", [getattr(size.wire_gb_s, name, None) for size in shown], term="wire")
+            for name in ("p10", "p50", "p90")
+        ),
+    ]
+    dropped = ""
+    if len(shown) < len(every):
+        dropped = f"The {len(shown)} sizes with the most bytes of {len(every):,}; the JSON report has the others."
+    return table("Rate by message size", columns, "message-sizes", dropped=dropped, folded=True)

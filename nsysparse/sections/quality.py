@@ -1,0 +1,104 @@
+"""What was recorded, what stays unknown and why, and the command that would change it."""
+
+from collections.abc import Iterable, Sequence
+
+from nsysparse.analysis import Analysis, Reason, TraceFacts, Warning_
+from nsysparse.document import Abstention, Block, Heading, Table, Tone
+from nsysparse.sections.cells import names, numbers, table, texts, times
+from nsysparse.units import time_scale
+
+_STATUS: dict[str, tuple[str, Tone]] = {
+    "present": ("● present", "good"),
+    "partial": ("◐ partial", "doubt"),
+    "absent": ("○ absent", "muted"),
+}
+_WORST_FIRST = ("absent", "partial", "present")
+MOST_REASONS = 100
+
+
+def build(analysis: Analysis) -> list[Block]:
+    """Input files, capabilities, reasons for unknown values, warnings."""
+    heading = Heading("Data quality", "quality")
+    if not analysis.traces:
+        return [heading, Abstention("Data quality", "No trace was read.")]
+    blocks: list[Block] = [heading, _traces(analysis.traces)]
+    if any(trace.capabilities for trace in analysis.traces):
+        blocks.append(_capabilities(analysis.traces))
+    if analysis.reasons:
+        blocks.append(_reasons(analysis.reasons))
+    if analysis.warnings:
+        blocks.append(_warnings(analysis.warnings))
+    return blocks
+
+
+def _traces(traces: Sequence[TraceFacts]) -> Table:
+    durations = [trace.duration_ns for trace in traces]
+    columns = [
+        names("File", [trace.file for trace in traces]),
+        texts("Role", [_role(trace) for trace in traces]),
+        times("Captured", durations, time_scale(durations)),
+        texts("GPUs", [", ".join(_gpus(trace)) or None for trace in traces]),
+        texts("Nsight Systems", [trace.nsys_version for trace in traces], minor=True),
+        texts("Schema", [trace.schema_version for trace in traces], minor=True),
+    ]
+    return table("Traces", columns, "traces")
+
+
+def _role(trace: TraceFacts) -> str | None:
+    return f"{trace.role} ({trace.role_source})" if trace.role and trace.role_source else trace.role
+
+
+def _gpus(trace: TraceFacts) -> list[str]:
+    """Devices of one name together, in the order of their first device: `2 x NVIDIA H100`."""
+    counts: dict[str, int] = {}
+    for gpu in trace.gpus:
+        name = gpu.name or f"gpu{gpu.device_id} (name unknown)"
+        counts[name] = counts.get(name, 0) + 1
+    return [name if count == 1 else f"{count} \u00d7 {name}" for name, count in counts.items()]
+
+
+def _capabilities(traces: Iterable[TraceFacts]) -> Table:
+    """What is missing comes first: it is what the reader can act on."""
+    every = sorted(
+        (_WORST_FIRST.index(capability.status), name, trace.file, capability)
+        for trace in traces
+        for name, capability in trace.capabilities.items()
+    )
+    status = [_STATUS[capability.status] for *_, capability in every]
+    columns = [
+        texts("Recorded", [name.replace("_", " ") for _, name, _, _ in every]),
+        names("In", [file for _, _, file, _ in every], minor=True),
+        texts("Status", [text for text, _ in status], tones=[tone for _, tone in status]),
+        texts("Why", [capability.reason for *_, capability in every]),
+        names("What would record it", [capability.fix for *_, capability in every]),
+    ]
+    return table("What was recorded", columns, "capabilities")
+
+
+def _reasons(reasons: Sequence[Reason]) -> Table:
+    """One row per cause: a thousand requests often lack the same fact."""
+    causes: dict[tuple[str, str, str], list[str]] = {}
+    for reason in reasons:
+        causes.setdefault((reason.code, reason.message, reason.fix), []).append(reason.path)
+    shown = sorted(causes.items(), key=lambda item: (-len(item[1]), item[0]))[:MOST_REASONS]
+    dropped = ""
+    if len(shown) < len(causes):
+        dropped = f"{len(shown)} of {len(causes):,} causes; the JSON report has all of them."
+    columns = [
+        texts("Why", [message for (_, message, _), _ in shown]),
+        names("Unknown for that reason", [_paths(paths) for _, paths in shown]),
+        names("What would change it", [fix for (_, _, fix), _ in shown]),
+    ]
+    return table("Unknown, and why", columns, "reasons", dropped=dropped)
+
+
+def _paths(paths: Sequence[str]) -> str:
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1:,} more"
+
+
+def _warnings(warnings: Sequence[Warning_]) -> Table:
+    columns = [
+        texts("Warning", [warning.message for warning in warnings]),
+        numbers("Times", [warning.count for warning in warnings]),
+    ]
+    return table("Warnings", columns, "warnings")

@@ -1,0 +1,82 @@
+"""What each request's transfers cost, worst first."""
+
+from collections.abc import Sequence
+
+from nsysparse.analysis import Analysis, Request
+from nsysparse.document import Abstention, Block, Heading, Paragraph, Table, Tone
+from nsysparse.sections.cells import names, numbers, shares, sizes, table, texts, times
+from nsysparse.sections.provenance import described
+from nsysparse.units import human_ns, human_share, time_scale
+
+MOST_ROWS = 200
+
+_VERDICTS: dict[str, tuple[str, Tone]] = {
+    "over": ("▲ over", "bad"),
+    "ok": ("✓ ok", "good"),
+    "unresolved": ("≈ unresolved", "doubt"),
+}
+
+
+def build(analysis: Analysis) -> list[Block]:
+    """The table of requests; its columns grow with what the capture can tell."""
+    heading = Heading("Requests", "requests")
+    if not analysis.requests:
+        return [heading, _abstain(analysis)]
+    return [heading, Paragraph(_lead(analysis), "muted"), _table(worst_first(analysis.requests))]
+
+
+def worst_first(requests: Sequence[Request]) -> list[Request]:
+    """By share lost to the KV gap where it is known, then by transfer time, then by name."""
+
+    def key(request: Request) -> tuple[float, int, str]:
+        share = -1.0 if request.kv_gap_share is None else request.kv_gap_share
+        return (-share, -request.time_ns, request.request_id)
+
+    return sorted(requests, key=key)
+
+
+def _abstain(analysis: Analysis) -> Abstention:
+    why = next((reason for reason in analysis.reasons if reason.path.startswith("/requests")), None)
+    if why is None:
+        return Abstention("Requests", "No transfer carries a request id.", "nsysparse convention")
+    return Abstention("Requests", why.message, why.fix)
+
+
+def _lead(analysis: Analysis) -> str:
+    text = "Worst first: by KV gap share where it is known, then by transfer time."
+    total, missing = analysis.totals.time_ns, analysis.unattributed.get("request")
+    if missing is not None and total and missing.time_ns:
+        text += f" Not in here: {human_ns(missing.time_ns)} ({human_share(missing.time_ns / total)}) without a request."
+    return text
+
+
+def _table(requests: Sequence[Request]) -> Table:
+    shown = requests[:MOST_ROWS]
+    dropped = ""
+    if len(shown) < len(requests):
+        dropped = f"The {len(shown)} worst of {len(requests):,} requests; the JSON report has all of them."
+    scale = time_scale(request.time_ns for request in shown)
+    gaps = time_scale(request.kv_gap_ns for request in shown)
+    states = [_VERDICTS.get(request.verdict) for request in shown]
+    columns = [
+        names("Request", [request.request_id for request in shown]),
+        numbers("Prompt tokens", [request.prompt_tokens for request in shown], minor=True),
+        numbers("Movements", [request.movement_count for request in shown], term="movement", minor=True),
+        sizes("Bytes", [request.bytes for request in shown], term="movement"),
+        sizes("Expected", [request.expected_bytes for request in shown], minor=True),
+        times("Time", [request.time_ns for request in shown], scale, term="transfer-time"),
+        times("Wire", [request.wire_ns for request in shown], scale, term="wire"),
+        times("Peer wait", [request.peer_wait_ns for request in shown], scale, term="peer-wait"),
+        times("Busy", [request.busy_ns for request in shown], scale, term="busy", minor=True),
+        times("Exposed", [request.exposed_to_request_ns for request in shown], scale, term="exposed", minor=True),
+        times("KV gap", [request.kv_gap_ns for request in shown], gaps, term="kv-gap"),
+        times("± clocks", [request.uncertainty_ns for request in shown], gaps, minor=True),
+        shares("Gap share", [request.kv_gap_share for request in shown], term="kv-gap"),
+        texts(
+            "Verdict",
+            [state and state[0] for state in states],
+            tones=[state[1] if state else "muted" for state in states],
+        ),
+        texts("Request known by", [described(request.provenance) for request in shown], term="provenance", minor=True),
+    ]
+    return table("Requests", columns, "requests-table", dropped=dropped)

@@ -1,0 +1,121 @@
+"""The key figures: what moved, how long it took, and how that time splits."""
+
+from collections.abc import Sequence
+
+from nsysparse.analysis import Analysis, Distribution, Totals
+from nsysparse.document import Abstention, Block, Cell, Column, Fact, Facts, Heading, Paragraph, Table
+from nsysparse.sections.cells import Filled, numbers, table, texts
+from nsysparse.units import counted, human_bytes, human_ns, human_share
+
+_SUMMARY = {
+    "wire_gb_s": "Wire rate, GB/s",
+    "delivered_gb_s": "Delivered rate, GB/s",
+    "kernel_gb_s": "Kernel rate (contains waiting), GB/s",
+    "message_bytes": "Message size, MB",
+    "peer_wait_ms": "Peer wait, ms",
+    "exposed_ms": "Exposed, ms",
+    "kv_gap_ms": "KV gap, ms",
+    "kv_gap_share": "KV gap share",
+    "ttft_ms": "Time to first token, ms",
+    "tpot_ms": "Time per output token, ms",
+    "handoff_ms": "Hand-off, ms",
+    "ready_to_decode_ms": "Ready to decode, ms",
+}
+"""Titles of the summary's metrics, in the order they are read. What is not listed shows under its own name."""
+
+_BYTES_PER_MB = 1e6
+
+
+def build(analysis: Analysis) -> list[Block]:
+    """Key figures of the KV traffic, then percentiles over movements and requests."""
+    totals = analysis.totals
+    heading = Heading("Totals", "totals")
+    if not totals.movement_count:
+        return [heading, Abstention("Totals", "No KV transfer was found in this capture.", _first_fix(analysis))]
+    blocks: list[Block] = [heading, Facts(_facts(analysis))]
+    if totals.bytes is not None and totals.bytes_known_share is not None and totals.bytes_known_share < 1:
+        known = human_share(totals.bytes_known_share)
+        blocks.append(
+            Paragraph(
+                f"Sizes are known for {known} of the movements. Sums of bytes are of the known ones, here and below.",
+                "doubt",
+            )
+        )
+    percentiles = _percentiles(analysis)
+    return [*blocks, percentiles] if percentiles else blocks
+
+
+def _first_fix(analysis: Analysis) -> str:
+    return next((reason.fix for reason in analysis.reasons if reason.fix), "")
+
+
+def _facts(analysis: Analysis) -> list[Fact]:
+    totals = analysis.totals
+    sides = f"seen as {counted(totals.transfer_count, 'transfer')}"
+    if totals.paired_count is not None:
+        sides += f", {totals.paired_count:,} paired"
+    facts = [
+        Fact("KV moved", human_bytes(totals.bytes), _bytes_note(analysis), term="movement"),
+        Fact("Movements", f"{totals.movement_count:,}", sides, term="movement"),
+        Fact("Transfer time", human_ns(totals.time_ns), _busy_note(totals), term="transfer-time"),
+        Fact("Wire", human_ns(totals.wire_ns), _part(totals.wire_ns, totals.time_ns), term="wire"),
+        Fact("Peer wait", human_ns(totals.peer_wait_ns), _part(totals.peer_wait_ns, totals.time_ns), term="peer-wait"),
+    ]
+    if totals.exposed_wire_ns is not None and totals.exposed_wait_ns is not None:
+        exposed = totals.exposed_wire_ns + totals.exposed_wait_ns
+        facts.append(Fact("Exposed", human_ns(exposed), _part(exposed, totals.time_ns), term="exposed"))
+    fused = f"{totals.fused_kernel_count:,} of them fused" if totals.fused_kernel_count else "none of them fused"
+    facts.append(Fact("Kernels", f"{totals.kernel_count:,}", fused, term="transfer-time"))
+    if totals.first_use_count:
+        first = f"{human_ns(totals.first_use_ns)}, not in the percentiles"
+        facts.append(Fact("First uses", f"{totals.first_use_count:,}", first, term="first-use"))
+    if totals.self_copy_bytes:
+        facts.append(Fact("Copied to itself", human_bytes(totals.self_copy_bytes), "not in bytes and rates of links"))
+    return facts
+
+
+def _bytes_note(analysis: Analysis) -> str:
+    totals, expected = analysis.totals, analysis.theory.expected_bytes
+    if totals.bytes is None:
+        return "no size was recorded"
+    if totals.bytes_known_share is not None and totals.bytes_known_share < 1:
+        return f"sum of the known, {human_share(totals.bytes_known_share)} of movements"
+    return "" if expected is None else f"the model says {human_bytes(expected)}"
+
+
+def _busy_note(totals: Totals) -> str:
+    return "" if totals.busy_ns is None else f"sum of movements; {human_ns(totals.busy_ns)} as a union"
+
+
+def _part(part: int | None, whole: int | None) -> str:
+    if part is None:
+        return "both sides are needed to tell"
+    return f"{human_share(part / whole)} of transfer time" if whole else ""
+
+
+def _percentiles(analysis: Analysis) -> Table | None:
+    order = {name: place for place, name in enumerate(_SUMMARY)}
+    known: dict[str, Distribution] = {
+        name: spread
+        for name, spread in sorted(analysis.summary.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+        if spread is not None and spread.count
+    }
+    if not known:
+        return None
+    # Rows have different units, so decimals fit the row, not the column.
+    rows = [_percentile_cells(name, spread) for name, spread in known.items()]
+    columns = [
+        texts("Metric", [_SUMMARY.get(name, name) for name in known]),
+        numbers("Count", [spread.count for spread in known.values()]),
+        *(
+            Filled(Column(title, "right"), [row[place] for row in rows])
+            for place, title in enumerate(("Min", "p10", "p50", "p90", "p99", "Max"))
+        ),
+    ]
+    return table("Percentiles, without first uses and self copies", columns, "percentiles", folded=True)
+
+
+def _percentile_cells(name: str, spread: Distribution) -> Sequence[Cell]:
+    factor = _BYTES_PER_MB if name == "message_bytes" else 1
+    values = (spread.min, spread.p10, spread.p50, spread.p90, spread.p99, spread.max)
+    return numbers("", [None if value is None else value / factor for value in values]).cells

@@ -1,0 +1,52 @@
+"""The run's one answer, and what the reader must know before any number."""
+
+from nsysparse.analysis import Analysis, Verdict
+from nsysparse.document import Abstention, Block, Callout, Tone
+from nsysparse.units import UNKNOWN, counted, human_share
+
+_STATES: dict[str, tuple[str, Tone]] = {
+    "over": ("over the threshold", "bad"),
+    "ok": ("within the threshold", "good"),
+    "unresolved": ("too close to call", "doubt"),
+    UNKNOWN: ("not known", "muted"),
+}
+
+
+def headline(verdict: Verdict) -> str:
+    """The verdict in the few words of a window title."""
+    state, _ = _STATES[verdict.state]
+    return f"KV gap {state}" if verdict.value is None else f"KV gap {human_share(verdict.value)}, {state}"
+
+
+def _doubt(verdict: Verdict) -> str:
+    if verdict.value is None or verdict.uncertainty is None:
+        return ""
+    return f"± {verdict.uncertainty * 100:.2g} points"
+
+
+def _basis(verdict: Verdict) -> str:
+    """What the verdict rests on: how many requests, and the threshold."""
+    parts = []
+    if verdict.request_count is not None:
+        known = "" if verdict.known_count is None else f"{verdict.known_count:,} of "
+        parts.append(f"{known}{counted(verdict.request_count, 'request')} with a known KV gap" if known else known)
+    if verdict.over_count is not None and verdict.known_count:
+        parts.append(f"{verdict.over_count:,} over")
+    if verdict.threshold is not None:
+        parts.append(f"threshold {human_share(verdict.threshold)}")
+    return " · ".join(part for part in parts if part)
+
+
+def build(analysis: Analysis) -> list[Block]:
+    """Verdict first, then the notice; when nothing is known, why, and what would change it."""
+    verdict = analysis.verdict
+    title, tone = _STATES[verdict.state]
+    figure = "" if verdict.value is None else human_share(round(verdict.value, 2))
+    blocks: list[Block] = [Callout("verdict", title, verdict.text, tone, figure, _doubt(verdict), _basis(verdict))]
+    if analysis.notice is not None:
+        blocks.append(Callout("notice", analysis.notice.code, analysis.notice.message, "doubt"))
+    if verdict.value is None:
+        why = next((reason for reason in analysis.reasons if reason.path.startswith("/verdict")), None)
+        if why is not None:
+            blocks.append(Abstention("The verdict", why.message, why.fix))
+    return blocks

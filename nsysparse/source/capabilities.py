@@ -1,0 +1,143 @@
+"""What an export recorded and what not: per fact present, partial or absent, why, and the command that records it."""
+
+import polars as pl
+
+from nsysparse.analysis import Capability
+from nsysparse.source import nccl_domain, schema
+from nsysparse.source.export import Export
+from nsysparse.source.open import NSYS_EXPORT
+
+PROFILE = "nsys profile -t cuda,nvtx --cuda-graph-trace=node --trace-fork-before-exec=true -o trace COMMAND"
+EXPORT_AGAIN = f"{NSYS_EXPORT} -o trace.sqlite trace.nsys-rep"
+
+
+def capabilities(
+    export: Export,
+    metadata: dict[str, str],
+    labels: pl.DataFrame,
+    ranges: pl.DataFrame,
+    payloads: pl.DataFrame,
+    ops: pl.DataFrame,
+) -> dict[str, Capability]:
+    """Facts by name, in the order in which a reader needs them.
+
+    Args:
+        export: The open file.
+        metadata: Its allowed metadata.
+        labels: Labels of `ranges`.
+        ranges: NVTX ranges and marks.
+        payloads: What NCCL's payloads said.
+        ops: GPU operations that were read (perhaps only NCCL's).
+    """
+    nccl = ranges.join(labels.filter(nccl_domain.is_nccl()), on="label_id")
+    calls = nccl.filter(pl.col("name").is_in([*nccl_domain.SENDS, *nccl_domain.RECEIVES]))
+    return {
+        "nvtx_ranges": _rows(export, schema.NVTX.table, "no NVTX event was recorded"),
+        "gpu_kernels": _rows(export, schema.KERNEL.table, "no kernel was recorded"),
+        "cuda_calls": _launches(export, ops),
+        "gpu_copies": _rows(export, schema.MEMCPY.table, "no copy was recorded, or none was made"),
+        "nccl_calls": _nccl_calls(nccl, calls),
+        "nccl_sizes": _nccl_payloads(export, metadata, calls, payloads, "bytes"),
+        "nccl_communicators": _nccl_payloads(export, metadata, nccl, payloads, "communicator"),
+        "graph_nodes": _graphs(export),
+        "gpu_names": _gpu_names(export),
+        "utc_anchor": _utc(export),
+        "gpu_metrics": _rows(
+            export, schema.COUNTER_TABLES["gpu_metrics"], "no GPU counter was recorded", "--gpu-metrics-devices=all"
+        ),
+        "nic_metrics": _rows(
+            export, schema.COUNTER_TABLES["nic_metrics"], "no NIC counter was recorded", "--nic-metrics=lf"
+        ),
+        "whole_export": _whole(metadata),
+    }
+
+
+def _rows(export: Export, table: str, reason: str, option: str = "") -> Capability:
+    if export.count(table):
+        return Capability("present")
+    fix = PROFILE.replace(" -o trace", f" {option} -o trace") if option else PROFILE
+    return Capability("absent", f"{reason} (no rows in {table})", fix)
+
+
+def _launches(export: Export, ops: pl.DataFrame) -> Capability:
+    if not export.count(schema.RUNTIME.table):
+        return Capability("absent", f"no CUDA call was recorded (no rows in {schema.RUNTIME.table})", PROFILE)
+    unlaunched = ops["launch_start_ns"].null_count()
+    if unlaunched:
+        return Capability(
+            "partial",
+            f"{unlaunched} of {ops.height} GPU operations that were read have no recorded launch: the capture began"
+            " after it, or the file was cropped",
+            "Start the capture earlier, and export without --times and --tables.",
+        )
+    return Capability("present")
+
+
+def _nccl_calls(nccl: pl.DataFrame, calls: pl.DataFrame) -> Capability:
+    if calls.height:
+        if nccl["domain"].null_count():
+            return Capability("partial", "the row that names the NCCL domain is missing; calls were found by name")
+        return Capability("present")
+    if nccl.height:
+        return Capability("absent", "NCCL ranges were recorded, but no ncclSend or ncclRecv among them")
+    return Capability(
+        "absent",
+        "no range of NCCL was recorded: NVTX was not traced, NCCL is older than 2.8, NCCL_NVTX_DISABLE is set, or"
+        " KV does not move by NCCL here",
+        PROFILE,
+    )
+
+
+def _nccl_payloads(
+    export: Export, metadata: dict[str, str], calls: pl.DataFrame, payloads: pl.DataFrame, field: str
+) -> Capability:
+    what = {"bytes": "sizes and peers", "communicator": "communicators"}[field]
+    if not calls.height:
+        return Capability("absent", f"no NCCL call was recorded, so there are no {what}", PROFILE)
+    known = calls.join(payloads.filter(pl.col(field).is_not_null()), on="range_id", how="semi").height
+    if known and (known == calls.height or field == "communicator"):
+        return Capability("present")
+    if known:
+        reason = f"{known} of {calls.height} Send/Recv calls carry a size"
+        return Capability("partial", reason, EXPORT_AGAIN)
+    if export.count(schema.PAYLOAD_ENTRIES.table):
+        blobs = metadata.get("EXPORT_PARAM_INCLUDE_BLOBS", "").lower()
+        reason = f"the file declares payload schemas, but holds no payload (exported with include-blobs={blobs or 'no'})"
+        return Capability("absent", reason, EXPORT_AGAIN)
+    return Capability(
+        "absent",
+        f"no payload came with the NCCL ranges, so {what} are unknown: nsys up to 2023.4 drops payloads on SQLite"
+        " export, NCCL before 2.16 writes none, and communicators need NCCL 2.25",
+        EXPORT_AGAIN + "   # with nsys 2024.5 or newer",
+    )
+
+
+def _graphs(export: Export) -> Capability:
+    launches = export.count(schema.GRAPH.table)
+    if launches:
+        return Capability(
+            "absent",
+            f"{launches} CUDA graph launches were recorded whole: kernels inside them, NCCL's too, cannot be seen",
+            PROFILE,
+        )
+    return Capability("present", "no graph was recorded as one opaque row")
+
+
+def _gpu_names(export: Export) -> Capability:
+    if export.count(schema.GPUS.table):
+        return Capability("present")
+    return Capability("absent", f"no device is named (no rows in {schema.GPUS.table})", "Pass --link or --peak.")
+
+
+def _utc(export: Export) -> Capability:
+    if export.read(schema.START_TIME)["utc_epoch_ns"].drop_nulls().len():
+        return Capability("present")
+    return Capability("absent", "no UTC time at the start of the capture: this file's clock stands alone")
+
+
+def _whole(metadata: dict[str, str]) -> Capability:
+    cuts = [key for key in ("TABLES", "TIMES") if metadata.get(f"EXPORT_PARAM_{key}_TO_EXPORT")]
+    if not cuts:
+        return Capability("present")
+    options = " and ".join(f"--{cut.lower()}" for cut in cuts)
+    return Capability("partial", f"exported with {options}: what is missing may exist in the report", EXPORT_AGAIN)

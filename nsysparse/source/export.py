@@ -1,0 +1,182 @@
+"""An opened export: which tables and columns it has, and typed reads of some of them."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import polars as pl
+import sqlalchemy as sa
+from sqlalchemy.pool import StaticPool
+
+from nsysparse.errors import InputError, NotAnExport
+from nsysparse.source import schema
+from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
+from nsysparse.source.schema import TableSpec
+
+BATCH_ROWS = 65_536
+IDS_PER_QUERY = 10_000
+
+
+class Export:
+    """One SQLite export, open for reading. Use it as a context manager; it never writes to or beside the file.
+
+    Raises:
+        NotAnExport: The file is no SQLite database, or none of the tables of an export are in it.
+        InputError: The file cannot be read, or a table it needs lacks a column (named in the message).
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open and look around; no event is read yet."""
+        check_file(path)
+        self.path = path
+        with readable(path, "the file"):
+            self._connection = connect(path)
+        try:
+            self.tables = plain_tables(self._connection, path)
+            self._refuse_other_databases()
+        except BaseException:
+            self._connection.close()
+            raise
+        self._engine = sa.create_engine("sqlite://", creator=lambda: self._connection, poolclass=StaticPool)
+        self._columns: dict[str, frozenset[str]] = {}
+
+    def __enter__(self) -> Self:
+        """The export itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self._engine.dispose()
+        self._connection.close()
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Column names of a table; empty when the table does not exist.
+
+        Raises:
+            InputError: The table has generated columns (they run code on reading) or far too many columns.
+        """
+        if table not in self.tables:
+            return frozenset()
+        if table not in self._columns:
+            with readable(self.path, f"the layout of table {table}"):
+                try:
+                    found = sa.inspect(self._engine).get_columns(table)
+                except sa.exc.DBAPIError as error:
+                    raise sqlite3.DatabaseError(str(error.orig)) from error
+            if len(found) > MAX_COLUMNS or any("computed" in column for column in found):
+                raise InputError(
+                    f"{self.path.name}: table {table} has {len(found)} columns, some of them computed, as nsys"
+                    " never writes.",
+                    "Export again from the .nsys-rep file.",
+                )
+            self._columns[table] = frozenset(column["name"] for column in found)
+        return self._columns[table]
+
+    def has(self, spec: TableSpec) -> bool:
+        """Whether the table exists."""
+        return spec.table in self.tables
+
+    def read(
+        self,
+        spec: TableSpec,
+        where: sa.ColumnElement[bool] | None = None,
+        extra: Mapping[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] | None = None,
+    ) -> pl.DataFrame:
+        """Rows of one table as a frame with the spec's columns and types, in no particular order.
+
+        Args:
+            spec: Which columns; an optional column that the file lacks is all null, a missing table gives no rows.
+            where: A condition on the table's own (camelCase) columns, evaluated by SQLite.
+            extra: Further columns as SQL expressions.
+
+        Raises:
+            InputError: A required column is missing, or a value has another type than its column declares.
+        """
+        wanted = {ours: dtype for ours, (_, dtype) in spec.columns.items()}
+        wanted |= {ours: dtype for ours, (_, dtype) in (extra or {}).items()}
+        present = self.columns(spec.table)
+        if spec.table not in self.tables:
+            return pl.DataFrame(schema=wanted)
+        self._require(spec, present)
+        selected: list[sa.ColumnElement[Any]] = [
+            sa.column(theirs).label(ours) if theirs in present else sa.null().label(ours)
+            for ours, (theirs, _) in spec.columns.items()
+        ]
+        selected += [expression.label(ours) for ours, (expression, _) in (extra or {}).items()]
+        statement = sa.select(*selected).select_from(sa.table(spec.table))
+        if where is not None:
+            statement = statement.where(where)
+        return self._fetch(statement, wanted, spec.table)
+
+    def read_strings(self, ids: pl.Series) -> pl.DataFrame:
+        """The referenced strings only, as (id, value): the table also holds environments of other processes.
+
+        A repeated id keeps its first value in sort order; an unknown id has no row.
+        """
+        spec, found = schema.STRINGS, []
+        distinct = ids.drop_nulls().unique().sort().to_list()
+        for start in range(0, len(distinct), IDS_PER_QUERY):
+            found.append(self.read(spec, where=sa.column("id").in_(distinct[start : start + IDS_PER_QUERY])))
+        if not found:
+            return pl.DataFrame(schema={"id": pl.Int64, "value": pl.String})
+        return pl.concat(found).sort("id", "value").unique("id", keep="first", maintain_order=True)
+
+    def read_metadata(self) -> dict[str, str]:
+        """The allowed export metadata: name → value (docs/explanation/privacy.md says why only these)."""
+        rows: dict[str, str] = {}
+        for spec in schema.META_TABLES:
+            if self.has(spec):
+                frame = self.read(spec, where=sa.column("name").in_(sorted(schema.META_ALLOWED)))
+                rows |= {name: value for name, value in frame.sort("name", "value").iter_rows() if value is not None}
+        return rows
+
+    def count(self, table: str) -> int:
+        """Rows of a table; 0 when it does not exist."""
+        if table not in self.tables:
+            return 0
+        counted = self._fetch(
+            sa.select(sa.func.count().label("n")).select_from(sa.table(table)), {"n": pl.Int64}, table
+        )
+        return int(counted["n"][0])
+
+    def _fetch(self, statement: sa.Select[Any], wanted: Mapping[str, type[pl.DataType]], table: str) -> pl.DataFrame:
+        compiled = statement.compile(dialect=self._engine.dialect, compile_kwargs={"literal_binds": True})
+        batches = [pl.DataFrame(schema=wanted)]
+        with readable(self.path, f"table {table}"):
+            cursor = self._connection.execute(str(compiled))
+            while rows := cursor.fetchmany(BATCH_ROWS):
+                columns = zip(wanted.items(), zip(*rows, strict=True), strict=True)
+                batches.append(pl.DataFrame([self._typed(table, ours, values, dtype) for (ours, dtype), values in columns]))
+        return pl.concat(batches)
+
+    def _typed(self, table: str, ours: str, values: Sequence[object], dtype: type[pl.DataType]) -> pl.Series:
+        """A column of one type: SQLite stores anything anywhere, so a stray text among integers is found here."""
+        try:
+            return pl.Series(ours, values, dtype=dtype, strict=True)
+        except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
+            raise InputError(
+                f"{self.path.name}: table {table} holds a value of another type in the column read as {ours}.",
+                "The file was edited or damaged: export it again.",
+            ) from error
+
+    def _require(self, spec: TableSpec, present: frozenset[str]) -> None:
+        missing = sorted(spec.columns[ours][0] for ours in spec.required if spec.columns[ours][0] not in present)
+        if missing:
+            raise InputError(
+                f"{self.path.name}: table {spec.table} has no column {', '.join(missing)}.",
+                "Export again with a current nsys; a renamed column is worth an issue.",
+            )
+
+    def _refuse_other_databases(self) -> None:
+        if schema.STRINGS.table not in self.tables:
+            raise NotAnExport(
+                f"{self.path.name}: a SQLite database, but no Nsight Systems export: it has no table StringIds.",
+                "Give the .sqlite file that `nsys export --type sqlite` wrote.",
+            )
+        if not self.tables.intersection(schema.EVIDENCE):
+            raise NotAnExport(
+                f"{self.path.name}: an unfinished export: beside StringIds it has no table of events, such as"
+                f" {schema.NVTX.table} or {schema.KERNEL.table}.",
+                "Export again from the .nsys-rep file.",
+            )

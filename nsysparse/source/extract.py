@@ -1,0 +1,253 @@
+"""Read NVTX ranges, GPU work and its launches out of an export as typed frames in a total order.
+
+Nothing relies on the order of rows in the file: newer exporters promise none.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import dataframely as dy
+import polars as pl
+import sqlalchemy as sa
+
+from nsysparse.analysis import Gpu
+from nsysparse.frames import GpuOps, Labels, Payloads, Ranges, thread_process
+from nsysparse.source import schema
+from nsysparse.source.capabilities import capabilities
+from nsysparse.source.export import Export
+from nsysparse.source.launches import with_launches
+from nsysparse.source.payloads import Decoder, decode, read_schemas
+from nsysparse.source.trace import Trace
+
+NCCL_DOMAIN = "NCCL"
+MAX_TIME_NS = 2**62
+_STYLES = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
+
+
+def read_trace(path: Path, trace_id: str, *, all_gpu_work: bool) -> Trace:
+    """Read one export.
+
+    Args:
+        path: The .sqlite file.
+        trace_id: Name of this input within the command.
+        all_gpu_work: Also read kernels that are not NCCL's, copies, memsets and graphs; the filter runs in SQLite.
+
+    Raises:
+        NotAnExport: The file is no export.
+        InputError: It cannot be read, or lacks a column that this needs.
+    """
+    with Export(path) as export:
+        anomalies: Counter[str] = Counter()
+        metadata = export.read_metadata()
+        duration = export.read(schema.ANALYSIS)["duration_ns"].max()
+        ops = _gpu_ops(export, trace_id, anomalies, everything=all_gpu_work)
+        events = _nvtx_events(export, anomalies)
+        last = max(_as_int(events["end_ns"].max()), _as_int(events["start_ns"].max()), _as_int(ops["end_ns"].max()))
+        trace_end = max(_as_int(duration), last)
+        labels, events = _label(export, events)
+        ranges = _ranges(events, trace_id, trace_end, session_end=_as_int(duration) or None, anomalies=anomalies)
+        payloads = _payloads(export, ranges, anomalies)
+        typed = Ranges.validate(ranges.select(Ranges.column_names()))
+        return Trace(
+            trace_id=trace_id,
+            file=path.name,
+            nsys_version=metadata.get("EXPORT_PRODUCT_VERSION"),
+            schema_version=metadata.get("EXPORT_SCHEMA_VERSION"),
+            duration_ns=_as_int(duration) or None,
+            synthetic=metadata.get("NSYSPARSE_SYNTHETIC"),
+            gpus=_gpus(export, ops),
+            labels=labels,
+            ranges=typed,
+            payloads=payloads,
+            gpu_ops=ops,
+            capabilities=capabilities(export, metadata, labels, typed, payloads, ops),
+            anomalies=anomalies,
+        )
+
+
+def _as_int(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _usable_times(frame: pl.DataFrame, what: str, anomalies: Counter[str]) -> pl.DataFrame:
+    """Without rows whose times are beyond any clock or run backwards; a null end stays (an open range)."""
+    sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & pl.col("end_ns").is_between(
+        -MAX_TIME_NS, MAX_TIME_NS
+    ).fill_null(value=True)
+    forward = (pl.col("end_ns") >= pl.col("start_ns")).fill_null(value=True)
+    kept = frame.filter(sane & forward)
+    if frame.height > kept.height:
+        anomalies[f"{what}-with-impossible-times"] += frame.height - kept.height
+    return kept
+
+
+def _nvtx_events(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
+    """Ranges, marks and domain rows of NVTX_EVENTS, with payload columns for ranges that may be NCCL's."""
+    wanted = (*_STYLES, schema.NVTX_DOMAIN_CREATE)
+    where = sa.column("eventType").in_(wanted)
+    present = export.columns(schema.NVTX.table)
+    # Only rows of a named domain called nccl…: other payloads can be anything and of any size.
+    of_nccl = sa.column("text").like("nccl%") if "text" in present else sa.false()
+    if "textId" in present:
+        named = sa.select(sa.column("id")).select_from(sa.table("StringIds")).where(sa.column("value").like("nccl%"))
+        of_nccl = of_nccl | sa.column("textId").in_(named)
+    extra = {}
+    for ours, (theirs, dtype) in schema.NVTX_PAYLOAD_COLUMNS.items():
+        value: sa.ColumnElement[object] = sa.column(theirs) if theirs in present else sa.null()
+        if dtype is pl.Binary:  # declared TEXT, holds bytes
+            value = sa.cast(value, sa.LargeBinary)
+        extra[ours] = (sa.case((of_nccl, value), else_=sa.null()), dtype)
+    events = export.read(schema.NVTX, where=where, extra=extra)
+    unowned = events["thread"].null_count()
+    if unowned:
+        anomalies["ranges-without-thread"] += unowned
+    return _usable_times(events.filter(pl.col("thread").is_not_null()), "ranges", anomalies).with_columns(
+        process=thread_process(pl.col("thread")), domain_id=pl.col("domain_id").fill_null(0)
+    )
+
+
+def _label(export: Export, events: pl.DataFrame) -> tuple[dy.DataFrame[Labels], pl.DataFrame]:
+    """Replace text and domain of each event by the code of its distinct (domain, name) pair."""
+    strings = export.read_strings(pl.concat([events["text_id"], events["json_text_id"]]))
+    text = dict(zip(strings["id"].to_list(), strings["value"].to_list(), strict=True))
+    distinct = events.select("domain_id", "process", "text", "text_id").unique()
+    named = distinct.with_columns(
+        name=pl.coalesce("text", pl.col("text_id").replace_strict(text, default=None, return_dtype=pl.String)).fill_null(
+            ""
+        )
+    )
+    domains = (
+        events.filter(event_type=schema.NVTX_DOMAIN_CREATE)
+        .join(named, on=["domain_id", "process", "text", "text_id"], nulls_equal=True)
+        .filter(pl.col("domain_id") != 0)
+        .sort("process", "domain_id", "name")
+        .unique(["process", "domain_id"], keep="first")
+        .select("process", "domain_id", domain="name")
+    )
+    named = named.join(domains, on=["process", "domain_id"], how="left").with_columns(
+        is_default_domain=pl.col("domain_id") == 0
+    )
+    key = ["domain", "is_default_domain", "name"]
+    labels = (
+        named.select(key).unique().sort(key, nulls_last=False).with_row_index("label_id").with_columns(
+            pl.col("label_id").cast(pl.UInt32)
+        )
+    )
+    coded = named.join(labels, on=key, nulls_equal=True)
+    events = events.filter(pl.col("event_type") != schema.NVTX_DOMAIN_CREATE).join(
+        coded.select("domain_id", "process", "text", "text_id", "label_id"),
+        on=["domain_id", "process", "text", "text_id"],
+        nulls_equal=True,
+    )
+    json = pl.coalesce(
+        "json_text", pl.col("json_text_id").replace_strict(text, default=None, return_dtype=pl.String)
+    ).alias("json")
+    return Labels.validate(labels.select(Labels.column_names())), events.with_columns(json)
+
+
+def _ranges(
+    events: pl.DataFrame, trace_id: str, trace_end: int, session_end: int | None, anomalies: Counter[str]
+) -> pl.DataFrame:
+    """Ranges and marks in total order; a range nobody closed ends with the recording and says so."""
+    is_mark = pl.col("event_type") == schema.NVTX_MARK
+    never_ended = pl.col("end_ns").is_null() & ~is_mark
+    # nsys itself closes a start/end range at the end of the recording, without naming a closing thread.
+    cut = (
+        (pl.col("event_type") == schema.NVTX_START_END) & pl.col("end_thread").is_null() & (pl.col("end_ns") == session_end)
+        if session_end
+        else pl.lit(False)
+    )
+    ranges = events.with_columns(
+        trace_id=pl.lit(trace_id),
+        style=pl.col("event_type").replace_strict(_STYLES, return_dtype=pl.String),
+        is_open=(never_ended | cut).fill_null(value=False),
+        end_ns=pl.when(is_mark).then("start_ns").otherwise(pl.col("end_ns").fill_null(trace_end)),
+    )
+    opened = int(ranges["is_open"].sum())
+    if opened:
+        anomalies["ranges-never-closed"] += opened
+    order = ["process", "thread", "start_ns", "end_ns", "label_id", "style", "end_thread", "json", "blob"]
+    descending = [False, False, False, True, *[False] * 5]
+    return (
+        ranges.sort(order, descending=descending, nulls_last=True)
+        .with_row_index("range_id")
+        .with_columns(pl.col("range_id").cast(pl.UInt32))
+    )
+
+
+def _payloads(export: Export, ranges: pl.DataFrame, anomalies: Counter[str]) -> dy.DataFrame[Payloads]:
+    carrying = ranges.filter(pl.col("json").is_not_null() | pl.col("blob").is_not_null())
+    decoder = Decoder(read_schemas(export.read(schema.PAYLOAD_ENTRIES)) if carrying.height else {})
+    found = decode(carrying, decoder)
+    if decoder.undecodable:
+        anomalies["payloads-not-decodable"] += decoder.undecodable
+    return Payloads.validate(found)
+
+
+def _gpu_ops(export: Export, trace_id: str, anomalies: Counter[str], *, everything: bool) -> dy.DataFrame[GpuOps]:
+    parts = [_kernels(export, everything=everything)]
+    if everything:
+        parts += [_copies(export), _memsets(export), _graphs(export)]
+    columns = ["kind", "name", "device_id", "stream_id", "process", "correlation_id", "start_ns", "end_ns", "bytes"]
+    ops = pl.concat([part.select(*columns, "graph") for part in parts])
+    ops = _usable_times(ops, "gpu-work", anomalies)
+    order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
+    ops = ops.sort(order, nulls_last=True).with_row_index("op_id").with_columns(
+        pl.col("op_id").cast(pl.UInt32), trace_id=pl.lit(trace_id)
+    )
+    launched = with_launches(export, ops, anomalies, everything=everything)
+    return GpuOps.validate(launched.select(GpuOps.column_names()))
+
+
+def _gpu_work(frame: pl.DataFrame, kind: str, name: pl.Expr, nbytes: pl.Expr) -> pl.DataFrame:
+    return frame.with_columns(
+        kind=pl.lit(kind),
+        name=name,
+        bytes=nbytes,
+        process=thread_process(pl.col("global_pid")),
+        graph=pl.col("graph_node_id").is_not_null() if kind != "graph" else pl.lit(True),
+    ).with_columns(pl.col("name").fill_null("").cast(pl.String))
+
+
+def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
+    where = None
+    columns = export.columns(schema.KERNEL.table)
+    if not everything and "demangledName" in columns:
+        named = sa.select(sa.column("id")).select_from(sa.table("StringIds")).where(sa.column("value").like("%nccl%"))
+        where = sa.column("demangledName").in_(named)
+    frame = export.read(schema.KERNEL, where=where)
+    frame = frame.with_columns(name_id=pl.coalesce("name_id", "short_name_id"))
+    strings = export.read_strings(frame["name_id"])
+    text = dict(zip(strings["id"].to_list(), strings["value"].to_list(), strict=True))
+    name = pl.col("name_id").replace_strict(text, default=None, return_dtype=pl.String)
+    return _gpu_work(frame, "kernel", name, pl.lit(None, dtype=pl.Int64))
+
+
+def _copies(export: Export) -> pl.DataFrame:
+    frame = export.read(schema.MEMCPY)
+    kind = pl.col("copy_kind").replace_strict(schema.COPY_KINDS, default="kind unknown", return_dtype=pl.String)
+    return _gpu_work(frame, "memcpy", pl.concat_str(pl.lit("memcpy "), kind), pl.col("bytes"))
+
+
+def _memsets(export: Export) -> pl.DataFrame:
+    return _gpu_work(export.read(schema.MEMSET), "memset", pl.lit("memset"), pl.col("bytes"))
+
+
+def _graphs(export: Export) -> pl.DataFrame:
+    return _gpu_work(export.read(schema.GRAPH), "graph", pl.lit("CUDA graph"), pl.lit(None, dtype=pl.Int64))
+
+
+def _gpus(export: Export, ops: pl.DataFrame) -> tuple[Gpu, ...]:
+    """Devices by CUDA ordinal: what TARGET_INFO_* names, and every device that ran something."""
+    hardware = export.read(schema.GPUS)
+    by_gpu = {row["gpu_id"]: row for row in hardware.sort("gpu_id").iter_rows(named=True)}
+    names: dict[int, str | None] = {}
+    for row in export.read(schema.CUDA_DEVICES).sort("device_id", "gpu_id", nulls_last=True).iter_rows(named=True):
+        if row["device_id"] is not None and row["gpu_id"] in by_gpu:
+            names.setdefault(row["device_id"], by_gpu[row["gpu_id"]]["name"])
+    if not names:
+        for gpu_id, row in by_gpu.items():
+            names.setdefault(gpu_id if row["cuda_device"] is None else row["cuda_device"], row["name"])
+    for device in ops["device_id"].unique().to_list():
+        names.setdefault(device, None)
+    return tuple(Gpu(device, names[device]) for device in sorted(names))

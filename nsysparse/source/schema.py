@@ -1,0 +1,150 @@
+"""The tables and columns of an Nsight Systems export that we read: the only place with their camelCase names.
+
+An export has no promised layout: tables exist only when they have rows, columns come and go between versions. So
+each `TableSpec` names what must be there and what may be, and a missing optional column reads as NULL.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """One table: its name, and our snake_case column → (its column, type). `required` columns must exist."""
+
+    table: str
+    columns: Mapping[str, tuple[str, type[pl.DataType]]]
+    required: frozenset[str] = field(default_factory=frozenset)
+
+
+def _ints(**names: str) -> dict[str, tuple[str, type[pl.DataType]]]:
+    return {ours: (theirs, pl.Int64) for ours, theirs in names.items()}
+
+
+STRINGS = TableSpec(
+    "StringIds", {"id": ("id", pl.Int64), "value": ("value", pl.String)}, required=frozenset({"id", "value"})
+)
+
+NVTX = TableSpec(
+    "NVTX_EVENTS",
+    {
+        **_ints(
+            start_ns="start",
+            end_ns="end",
+            event_type="eventType",
+            thread="globalTid",
+            end_thread="endGlobalTid",
+            text_id="textId",
+            domain_id="domainId",
+        ),
+        "text": ("text", pl.String),
+    },
+    required=frozenset({"start_ns", "end_ns", "event_type", "thread"}),
+)
+
+# Payload columns are read for NCCL's own ranges only: elsewhere they can hold anything, of any size.
+NVTX_PAYLOAD_COLUMNS: Mapping[str, tuple[str, type[pl.DataType]]] = {
+    "json_text": ("jsonText", pl.String),
+    "json_text_id": ("jsonTextId", pl.Int64),
+    "blob": ("binaryData", pl.Binary),
+}
+
+PAYLOAD_ENTRIES = TableSpec(
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES",
+    {
+        **_ints(
+            domain_id="domainId",
+            schema_id="schemaId",
+            idx="idx",
+            entry_type="type",
+            array_detail="arrayOrUnionDetail",
+            offset="offset",
+        ),
+        "name": ("name", pl.String),
+    },
+    required=frozenset({"schema_id", "idx", "entry_type", "name"}),
+)
+
+RUNTIME = TableSpec(
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    _ints(start_ns="start", end_ns="end", thread="globalTid", correlation_id="correlationId"),
+    required=frozenset({"start_ns", "end_ns", "thread", "correlation_id"}),
+)
+
+_GPU_WORK = _ints(
+    start_ns="start",
+    end_ns="end",
+    device_id="deviceId",
+    stream_id="streamId",
+    correlation_id="correlationId",
+    global_pid="globalPid",
+    graph_node_id="graphNodeId",
+)
+_GPU_REQUIRED = frozenset({"start_ns", "end_ns", "device_id"})
+
+KERNEL = TableSpec(
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    {**_GPU_WORK, **_ints(name_id="demangledName", short_name_id="shortName", grid_x="gridX")},
+    required=_GPU_REQUIRED,
+)
+MEMCPY = TableSpec(
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    {**_GPU_WORK, **_ints(bytes="bytes", copy_kind="copyKind")},
+    required=_GPU_REQUIRED | {"bytes", "copy_kind"},
+)
+MEMSET = TableSpec("CUPTI_ACTIVITY_KIND_MEMSET", {**_GPU_WORK, **_ints(bytes="bytes")}, required=_GPU_REQUIRED)
+GRAPH = TableSpec(
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    {**_GPU_WORK, **_ints(graph_id="graphId")},
+    required=_GPU_REQUIRED,
+)
+
+GPUS = TableSpec(
+    "TARGET_INFO_GPU", {**_ints(gpu_id="id", cuda_device="cuDevice"), "name": ("name", pl.String)},
+    required=frozenset({"gpu_id"}),
+)
+CUDA_DEVICES = TableSpec(
+    "TARGET_INFO_CUDA_DEVICE",
+    _ints(gpu_id="gpuId", device_id="cudaId", pid="pid"),
+    required=frozenset({"gpu_id", "device_id"}),
+)
+ANALYSIS = TableSpec("ANALYSIS_DETAILS", _ints(duration_ns="duration"), required=frozenset({"duration_ns"}))
+START_TIME = TableSpec("TARGET_INFO_SESSION_START_TIME", _ints(utc_epoch_ns="utcEpochNs"))
+
+_PAIRS: Mapping[str, tuple[str, type[pl.DataType]]] = {"name": ("name", pl.String), "value": ("value", pl.String)}
+META_TABLES = tuple(
+    TableSpec(table, _PAIRS, required=frozenset({"name", "value"}))
+    for table in ("META_DATA_EXPORT", "EXPORT_META_DATA", "NSYSPARSE_SYNTHETIC")
+)
+
+# The only metadata that is ever read: the other rows hold paths, hosts, users and whole environments.
+META_ALLOWED = frozenset(
+    {
+        "EXPORT_SCHEMA_VERSION",
+        "EXPORT_PRODUCT_VERSION",
+        "EXPORT_PARAM_TABLES_TO_EXPORT",
+        "EXPORT_PARAM_TIMES_TO_EXPORT",
+        "EXPORT_PARAM_INCLUDE_BLOBS",
+        "EXPORT_PARAM_INCLUDE_JSON",
+        "NSYSPARSE_SYNTHETIC",
+    }
+)
+
+# ENUM_NSYS_EVENT_TYPE, stable since schema 3.0; older files have no such table but use the same codes.
+NVTX_MARK, NVTX_PUSH_POP, NVTX_START_END, NVTX_DOMAIN_CREATE = 34, 59, 60, 75
+
+# ENUM_CUDA_MEMCPY_OPER (CUPTI's CUpti_ActivityMemcpyKind).
+COPY_KINDS: Mapping[int, str] = {
+    1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
+    11: "UVM HtoD", 12: "UVM DtoH", 13: "UVM DtoD",
+}  # fmt: skip
+
+# Any of these beside StringIds makes a SQLite file an export; a file with none of them is something else.
+EVIDENCE = (
+    NVTX.table, RUNTIME.table, KERNEL.table, MEMCPY.table, MEMSET.table, GRAPH.table, GPUS.table, ANALYSIS.table,
+    "META_DATA_EXPORT", "EXPORT_META_DATA",
+)  # fmt: skip
+
+COUNTER_TABLES = {"gpu_metrics": "GPU_METRICS", "nic_metrics": "NET_NIC_METRIC"}

@@ -1,0 +1,35 @@
+"""What reading one export yields."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import dataframely as dy
+
+from nsysparse.analysis import Capability, Gpu
+from nsysparse.frames import GpuOps, Labels, Payloads, Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One export, read: events as typed frames, and what was recorded and what not.
+
+    Attributes:
+        trace_id: Short name, unique among the inputs of a command; part of every key.
+        duration_ns: Length of the recording, or None when the file does not say.
+        gpu_ops: All GPU work, or only the kernels of NCCL when so asked.
+        anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
+    """
+
+    trace_id: str
+    file: str
+    nsys_version: str | None
+    schema_version: str | None
+    duration_ns: int | None
+    synthetic: str | None
+    gpus: tuple[Gpu, ...]
+    labels: dy.DataFrame[Labels]
+    ranges: dy.DataFrame[Ranges]
+    payloads: dy.DataFrame[Payloads]
+    gpu_ops: dy.DataFrame[GpuOps]
+    capabilities: dict[str, Capability]
+    anomalies: Counter[str] = field(default_factory=Counter)

@@ -1,0 +1,8 @@
+"""For tests, and for authors of presets and transports: traces made to order. Nothing at run time imports this."""
+
+from nsysparse.testing.builder import TraceBuilder
+from nsysparse.testing.derived import SYNTHETIC
+from nsysparse.testing.processes import Call, Process, Thread
+from nsysparse.testing.schemas import VERSIONS
+
+__all__ = ["SYNTHETIC", "VERSIONS", "Call", "Process", "Thread", "TraceBuilder"]

@@ -1,0 +1,165 @@
+"""Writes SQLite files shaped like Nsight Systems exports, for tests and for authors of presets and transports.
+
+A prefill process that sends 8 KiB to rank 1:
+
+    trace = TraceBuilder(schema="3.25", gpus={0: "NVIDIA H100 80GB HBM3"})
+    process = trace.process(pid=111)
+    thread = process.thread()
+    thread.nccl("ncclSend", 1_000, 9_000, communicator=7, nbytes=8192, peer=1)
+    process.kernel("ncclDevKernel_SendRecv", 9_000, 12_000, stream=20, launch=thread.launch(2_000, 3_000))
+    trace.write("trace.sqlite")
+
+Rows keep the order in which they were added; `shuffle` gives them another one, as exporters from 2025.6 on do.
+"""
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from nsysparse.testing.derived import SYNTHETIC, derived_rows, domain_rows, metadata_rows
+from nsysparse.testing.processes import Process
+from nsysparse.testing.store import Row, RowStore, Statement, Value, shuffled, write_sqlite
+
+_TIMED_TABLES = (
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    "NVTX_EVENTS",
+)
+
+
+class TraceBuilder:
+    """Collects what happened in a run, then writes it as one export.
+
+    Args:
+        schema: Schema version, a key of `nsysparse.testing.schemas.VERSIONS`.
+        gpus: GPU id to product name; empty: the export has no table of GPUs, as in containers.
+        lazy: As in `nsys export --lazy`: leave out tables without rows.
+        notice: The sentence that labels the file as invented.
+        host: Host name.
+        duration: Length of the capture in ns; without it, up to the end of the last event.
+    """
+
+    def __init__(
+        self,
+        schema: str = "3.25",
+        gpus: Mapping[int, str] | None = None,
+        *,
+        lazy: bool = True,
+        notice: str = "synthetic: invented by the trace builder of nsysparse, nothing in it was measured",
+        host: str = "node-0",
+        duration: int | None = None,
+    ) -> None:
+        """Start with an empty capture."""
+        self.store = RowStore(schema)
+        self.processes: list[Process] = []
+        self._gpus = dict(gpus or {})
+        self._lazy = lazy
+        self._notice = notice
+        self._host = host
+        self._duration = duration
+        self._metadata: dict[str, str] = {}
+        self._omitted: set[str] = set()
+        self._omitted_columns: set[tuple[str, str]] = set()
+        self._nccl_domain_row = True
+        self._seed: int | None = None
+        self._statements: list[Statement] = []
+
+    def process(
+        self,
+        pid: int,
+        *,
+        name: str = "python3",
+        hardware_id: int = 0,
+        vm_id: int = 1,
+        domains: Mapping[str, int] | None = None,
+        devices: Mapping[int, int] | None = None,
+    ) -> Process:
+        """A process; `domains` fixes the ids of NVTX domains (`{"NCCL": 3}`), `devices` maps CUDA ordinal to GPU id."""
+        seen = {gpu: gpu for gpu in self._gpus} if devices is None else dict(devices)
+        process = Process(self.store, pid, (hardware_id, vm_id), name, dict(domains or {}), seen)
+        self.processes.append(process)
+        return process
+
+    def row(self, table: str, /, **columns: Value) -> None:
+        """Any row of any table of the schema, by the exporter's column names."""
+        self.store.add(table, **columns)
+
+    def meta(self, name: str, value: str) -> None:
+        """Set or add one record of the export's metadata."""
+        self._metadata[name] = value
+
+    def omit(self, table: str, *columns: str) -> None:
+        """Leave out a table, or only some of its columns."""
+        if not columns:
+            self._omitted.add(table)
+        self._omitted_columns |= {(table, column) for column in columns}
+
+    def omit_nccl_domain_row(self) -> None:
+        """Leave out the rows that say which NVTX domain is NCCL's, as some real exports do."""
+        self._nccl_domain_row = False
+
+    def shuffle(self, seed: int) -> None:
+        """Write the rows of each table in another order; nothing read from the file may depend on it."""
+        self._seed = seed
+
+    def sql(self, statement: str, *parameters: tuple[Value, ...]) -> None:
+        """A statement to run on the finished file, for tables and damage the builder has no words for."""
+        self._statements.append((statement, list(parameters)))
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """Write the export; the same calls give the same bytes."""
+        target = Path(path)
+        duration = self._last_ns() if self._duration is None else self._duration
+        for process in self.processes:
+            for row in process.open_rows:
+                row["end"] = duration
+        derived = derived_rows(self.store, self.processes, self._gpus, self._host, duration)
+        derived["NVTX_EVENTS"] = domain_rows(self.processes, with_nccl=self._nccl_domain_row)
+        metadata_table = self.store.version.metadata_table
+        if metadata_table is not None:
+            derived[metadata_table] = self._metadata_rows()
+        rows = {
+            table: added + [self.store.row(table, values) for values in derived.get(table, ())]
+            for table, added in self.store.rows.items()
+        }
+        write_sqlite(target, [*self._tables(rows), *self._label(), *self._statements])
+        return target
+
+    def _last_ns(self) -> int:
+        rows = (row for table in _TIMED_TABLES for row in self.store.rows.get(table, ()))
+        times = (row[column] for row in rows for column in ("start", "end"))
+        return max((time for time in times if isinstance(time, int)), default=0)
+
+    def _metadata_rows(self) -> list[Row]:
+        events = self.store.rows["NVTX_EVENTS"]
+        return metadata_rows(
+            self.store.version,
+            lazy=self._lazy,
+            json=any(row["jsonText"] is not None or row["jsonTextId"] is not None for row in events),
+            blobs=any(row.get("binaryData") is not None for row in events),
+            notice=self._notice,
+            more=self._metadata,
+        )
+
+    def _tables(self, rows: Mapping[str, list[Row]]) -> list[Statement]:
+        statements: list[Statement] = []
+        for table, columns in self.store.columns.items():
+            if table in self._omitted or (self._lazy and not rows[table] and table != "StringIds"):
+                continue
+            kept = [column for column in columns if (table, column.name) not in self._omitted_columns]
+            statements.append((f"CREATE TABLE {table} ({', '.join(column.ddl for column in kept)})", []))
+            if rows[table]:
+                values = [tuple(row[column.name] for column in kept) for row in shuffled(rows[table], self._seed)]
+                statements.append((f"INSERT INTO {table} VALUES ({', '.join('?' * len(kept))})", values))
+        return statements
+
+    def _label(self) -> list[Statement]:
+        """The label in a table of its own, where no metadata table carries it."""
+        table = self.store.version.metadata_table
+        if table is not None and table not in self._omitted:
+            return []
+        create = f"CREATE TABLE {SYNTHETIC} (name TEXT NOT NULL, value TEXT)"
+        return [(create, []), (f"INSERT INTO {SYNTHETIC} VALUES (?, ?)", [(SYNTHETIC, self._notice)])]

@@ -1,0 +1,123 @@
+"""From what the user names to the rate that a link is held against.
+
+A KV transfer uses one direction of a full-duplex link, so a link's peak is its one-direction rate. The totals that
+vendors print add both directions; they are used only when asked for by that name, so that published tables can be
+reproduced.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+
+from nsysparse.catalog.entries import Link
+from nsysparse.catalog.loader import find_link
+from nsysparse.errors import UsageError
+from nsysparse.units import GB
+
+BOTH_WAYS = "bidirectional"
+
+_BASES = {
+    "measured": "as measured by others",
+    "framing": "packet headers only, not measured",
+    "rated": "as rated by the maker",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The reference lines of a link, in bytes per second (1 GB = 1e9), each with its source.
+
+    `link_id` is the name that was asked for (`nvlink4-h100@bidirectional` keeps its suffix), None for a bare figure.
+    `bytes_per_s` is the line rate; `practical_bytes_per_s` what large transfers reach, None when nothing is known.
+    """
+
+    link_id: str | None
+    name: str
+    bytes_per_s: float
+    source: str
+    practical_bytes_per_s: float | None
+    practical_source: str | None
+
+    @property
+    def gb_s(self) -> float:
+        """The line rate in GB/s."""
+        return self.bytes_per_s / GB
+
+    @property
+    def practical_gb_s(self) -> float | None:
+        """The practical ceiling in GB/s, None when nothing is known."""
+        return None if self.practical_bytes_per_s is None else self.practical_bytes_per_s / GB
+
+
+def resolve(link: str | None, peak_gb_s: float | None) -> Peak | None:
+    """The peak that options `--link` and `--peak` ask for; None when neither is given.
+
+    Args:
+        link: A link's id, or `ID@bidirectional` for the vendor's total of both directions.
+        peak_gb_s: The user's own figure in GB/s; it wins over the catalogue, which then only names the link.
+
+    Raises:
+        UsageError: No such link, a total that the catalogue does not have, a peak that is not a positive number, or
+            a total together with a peak.
+    """
+    if peak_gb_s is not None and not (isfinite(peak_gb_s) and peak_gb_s > 0):
+        raise UsageError(f"--peak {peak_gb_s} is no rate.", "Give a positive number of GB/s, one direction: --peak 50")
+    if link is None:
+        return None if peak_gb_s is None else _given(peak_gb_s, None, "a link without a name")
+    link_id, at, variant = link.partition("@")
+    found = find_link(link_id)
+    if at and variant != BOTH_WAYS:
+        raise UsageError(
+            f"--link {link}: {variant!r} is no variant of {link_id}.",
+            f"Write {link_id} for one direction or {link_id}@{BOTH_WAYS} for the total that vendors print.",
+        )
+    if peak_gb_s is not None:
+        if at:
+            raise UsageError(
+                f"--link {link} asks for the vendor's total and --peak {peak_gb_s} for another figure.",
+                f"Leave out one of them: --link {link_id} --peak {peak_gb_s}",
+            )
+        return _given(peak_gb_s, found.id, found.name)
+    return _both_ways(found) if at else _one_way(found)
+
+
+def _given(peak_gb_s: float, link_id: str | None, name: str) -> Peak:
+    # The decimal that the user typed, not its nearest binary fraction, times 1e9.
+    return Peak(link_id, name, float(Fraction(str(peak_gb_s)) * GB), "option --peak", None, None)
+
+
+def _one_way(link: Link) -> Peak:
+    practical, practical_source = None, None
+    if link.typical_fraction is not None and link.typical_basis is not None:
+        low, high = link.typical_fraction
+        practical = float(Fraction(str(high)) * link.one_way_peak_bytes_per_s)
+        practical_source = (
+            f"catalogue: {high:.0%} of the line rate, upper end of the typical {low:.0%} to {high:.0%} "
+            f"({_BASES[link.typical_basis]})"
+        )
+    return Peak(
+        link_id=link.id,
+        name=link.name,
+        bytes_per_s=float(link.one_way_peak_bytes_per_s),
+        source=f"catalogue: {link.id}, one direction ({link.source})",
+        practical_bytes_per_s=practical,
+        practical_source=practical_source,
+    )
+
+
+def _both_ways(link: Link) -> Peak:
+    total = link.marketing_bidirectional_bytes_per_s
+    if total is None:
+        raise UsageError(
+            f"The catalogue has no total of both directions for {link.id}: this kind of link is quoted one way.",
+            f"Use --link {link.id}.",
+        )
+    # No practical ceiling: typical fractions are shares of one direction.
+    return Peak(
+        link_id=f"{link.id}@{BOTH_WAYS}",
+        name=f"{link.name}, both directions added up",
+        bytes_per_s=float(total),
+        source=f"catalogue: {link.id}, vendor's total of both directions ({link.source})",
+        practical_bytes_per_s=None,
+        practical_source=None,
+    )
