@@ -14,13 +14,17 @@ Meaning = Literal["wire", "wait", "unknown"]
 """What a mark stands for; one meaning has one colour in every figure."""
 
 
+SECTION_LEVEL = 2
+"""The level of headings that start a section; deeper ones divide it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A section title; `anchor` is a stable, safe id for deep links."""
 
     text: str
     anchor: str
-    level: int = 2
+    level: int = SECTION_LEVEL
 
 
 @dataclass(frozen=True, slots=True)

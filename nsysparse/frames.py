@@ -80,38 +80,48 @@ class GpuOps(dy.Schema):
     graph = dy.Bool(nullable=False, metadata={"about": "ran inside a CUDA graph"})
 
 
-class Transfers(dy.Schema):
-    """Point-to-point data movements, each seen from one side."""
+class Found(dy.Schema):
+    """Point-to-point data movements as a transport finds them, each seen from one side of it."""
 
-    transfer_id = dy.UInt32(nullable=False, primary_key=True)
     trace_id = dy.String(nullable=False)
     transport = dy.String(nullable=False)
     side = dy.String(nullable=True, metadata={"about": "send, recv or copy; null when only a kernel was recorded"})
-    purpose = dy.String(nullable=False, metadata={"about": "kv, other or unknown"})
-    purpose_rule = dy.String(nullable=False)
-    interval_kind = dy.String(nullable=True, metadata={"about": "gpu or host; null when neither was recorded"})
+    purpose = dy.String(nullable=True, metadata={"about": "kv, other or unknown"})
+    purpose_rule = dy.String(nullable=True, metadata={"about": "what decided the purpose"})
+    interval_kind = dy.String(nullable=True, metadata={"about": "gpu or host; null when no interval was recorded"})
     start_ns = dy.Int64(nullable=True)
     end_ns = dy.Int64(nullable=True)
-    time_ns = dy.Int64(nullable=True)
-    wire_ns = dy.Int64(nullable=True)
-    wire_basis = dy.String(nullable=True)
-    peer_wait_ns = dy.Int64(nullable=True)
-    kernel_ops = dy.UInt32(nullable=True)
-    kernel_count = dy.UInt32(nullable=True, metadata={"about": "kernels of its group; more than 1 when NCCL split it"})
-    group_key = dy.String(nullable=True, metadata={"about": "transfers with the same key share their kernels"})
+    time_ns = dy.Int64(nullable=True, metadata={"about": "its share of the time of its kernels"})
+    kernel_ops = dy.UInt32(nullable=True, metadata={"about": "transfers that the same kernels serve"})
+    kernel_count = dy.UInt32(nullable=False, metadata={"about": "kernels that serve it (and its group)"})
+    group_key = dy.Int64(nullable=True, metadata={"about": "equal for transfers of a trace that share kernels"})
     bytes = dy.Int64(nullable=True)
-    bytes_source = dy.String(nullable=True)
-    communicator = dy.String(nullable=True, metadata={"about": "exact decimal string, ids exceed 2^63"})
+    bytes_source = dy.String(nullable=True, metadata={"about": "payload, memcpy, annotation or computed"})
+    communicator = dy.String(nullable=True, metadata={"about": "decimal digits: ids exceed 2^63"})
     rank = dy.Int64(nullable=True)
     peer = dy.Int64(nullable=True)
+    is_self = dy.Bool(nullable=True, metadata={"about": "peer is the own rank; null when either is unknown"})
+    is_first_use = dy.Bool(nullable=True, metadata={"about": "pays connection set-up; null without communicator"})
+    device_id = dy.Int64(nullable=True)
+    stream_id = dy.Int64(nullable=True)
+    process = dy.Int64(nullable=True)
+    thread = dy.Int64(nullable=True)
+    call_start_ns = dy.Int64(nullable=True, metadata={"about": "the host call, or the launch where no call is known"})
+    call_end_ns = dy.Int64(nullable=True)
+
+
+class Transfers(Found):
+    """Transfers with their purpose, their pair and what they are attributed to."""
+
+    transfer_id = dy.UInt32(nullable=False, primary_key=True)
+    purpose = dy.String(nullable=False, metadata={"about": "kv, other or unknown"})
+    purpose_rule = dy.String(nullable=False, metadata={"about": "what decided the purpose"})
     pair_id = dy.UInt32(nullable=True)
     pairing = dy.String(nullable=True)
     is_movement = dy.Bool(nullable=False, metadata={"about": "stands for its movement in totals"})
-    is_self = dy.Bool(nullable=True)
-    is_first_use = dy.Bool(nullable=True)
-    process = dy.Int64(nullable=True)
-    thread = dy.Int64(nullable=True)
-    device_id = dy.Int64(nullable=True)
+    wire_ns = dy.Int64(nullable=True)
+    wire_basis = dy.String(nullable=True)
+    peer_wait_ns = dy.Int64(nullable=True)
     layer = dy.Int64(nullable=True)
     layer_provenance = dy.String(nullable=True)
     request_id = dy.String(nullable=True)

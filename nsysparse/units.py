@@ -95,12 +95,12 @@ def byte_scale(values: Iterable[int | None]) -> Scale:
     return next((scale for scale in _BYTE_SCALES if largest >= scale.per_unit), _BYTE_SCALES[-1])
 
 
-def decimals_for(values: Iterable[float | None]) -> int:
-    """How many decimals (0 to 3) a column needs so that its smallest non-zero value shows two digits."""
+def decimals_for(values: Iterable[float | None], digits: int = 2) -> int:
+    """How many decimals (0 to 3) a column needs so that its smallest non-zero value shows this many digits."""
     sizes = [abs(value) for value in values if value is not None and value != 0]
     if not sizes or all(size == round(size) for size in sizes):
         return 0
-    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(min(sizes)))))
+    return min(_MOST_DECIMALS, max(0, digits - 1 - math.floor(math.log10(min(sizes)))))
 
 
 def fixed(value: float | None, decimals: int) -> str:

@@ -162,16 +162,8 @@ def _by_id(entries: Iterable[_Named], origin: str) -> Mapping[str, _Named]:
 
 def _link(table: Table, where: str) -> Link:
     own = {key: value for key, value in table.items() if key not in (*_DETAILS, "measured")}
-    nested = {
-        "measured": tuple(
-            build(Measured, item, f"{where}, measured") for item in nested_tables(table, "measured", where)
-        ),
-        "details": tuple((key, table[key]) for key in _DETAILS if key in table),
-    }
-    for key, value in nested["details"]:
-        if type(value) not in (str, int, float):
-            raise InputError(f"{where}: {key} must be a number or text, not {value!r}.")
-    link = build(Link, own, where, nested)
+    measured = [build(Measured, item, f"{where}, measured") for item in nested_tables(table, "measured", where)]
+    link = build(Link, own, where, {"measured": tuple(measured), "details": _details(table, where)})
     total, one_way = link.marketing_bidirectional_bytes_per_s, link.one_way_peak_bytes_per_s
     if total is not None and total < 2 * one_way:
         raise InputError(f"{where}: marketing_bidirectional_bytes_per_s is less than twice the one-way peak.")
@@ -184,6 +176,14 @@ def _link(table: Table, where: str) -> Link:
     return link
 
 
+def _details(table: Table, where: str) -> tuple[tuple[str, str | float], ...]:
+    found = tuple((key, table[key]) for key in _DETAILS if key in table)
+    for key, value in found:
+        if type(value) not in (str, int, float):
+            raise InputError(f"{where}: {key} must be a number or text, not {value!r}.")
+    return found
+
+
 def _model(table: Table, where: str) -> Model:
     own = {key: value for key, value in table.items() if key != "group"}
     groups = tuple(_group(item, f"{where}, group") for item in nested_tables(table, "group", where))
@@ -194,7 +194,7 @@ def _model(table: Table, where: str) -> Model:
 
 
 def _group(table: Table, where: str) -> LayerGroup:
-    kind = table.get("kind")
+    kind = str(table.get("kind"))
     if kind not in _GROUPS:
         raise InputError(f"{where}: kind is {kind!r}.", f"Known: {', '.join(_GROUPS)}.")
     return build(_GROUPS[kind], table, f"{where} {kind}")

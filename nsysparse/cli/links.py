@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def links() -> None:
-    """Show the catalogue of links that transfers are held against.
+    r"""Show the catalogue of links that transfers are held against.
 
     Rates are for one direction, because a KV transfer uses one: 450 GB/s for an H100's NVLink, not the 900 that add
     both directions. GB is 1e9 bytes.
@@ -29,7 +29,7 @@ def links() -> None:
 @click.option("--boxes", "want_boxes", is_flag=True, help="List machines (the ids of --box) instead of links.")
 @format_option
 def list_(word: str | None, output_format: str, *, want_boxes: bool) -> None:
-    """List links, or with --boxes machines; WORD keeps those with it in id, name or kind.
+    r"""List links, or with --boxes machines; WORD keeps those with it in id, name or kind.
 
     \b
     nsysparse links list infiniband
@@ -54,7 +54,7 @@ def list_(word: str | None, output_format: str, *, want_boxes: bool) -> None:
 @click.option("--box", "is_box", is_flag=True, help="ID is a machine, as listed by `links list --boxes`.")
 @format_option
 def show(name: str, output_format: str, *, is_box: bool) -> None:
-    """Show all that is known about one link, with sources.
+    r"""Show all that is known about one link, with sources.
 
     \b
     nsysparse links show ib-ndr
@@ -64,14 +64,22 @@ def show(name: str, output_format: str, *, is_box: bool) -> None:
 
     entry = find_box(name) if is_box else find_link(name)
     if output_format == "json":
-        print_json(entry)
+        print_json(_plain(entry))
     else:
         _show(entry)
 
 
+def _plain(entry: "Link | Box") -> dict[str, object]:
+    from dataclasses import asdict
+
+    plain = asdict(entry)
+    # Kept as pairs so that an entry stays hashable; in JSON they are what they say.
+    return {**plain, "details": dict(plain["details"])} if "details" in plain else plain
+
+
 def _list_links(chosen: "list[Link]", output_format: str) -> None:
     if output_format == "json":
-        print_json(chosen)
+        print_json([_plain(entry) for entry in chosen])
     elif chosen:
         titles = ("id", "one direction GB/s", "both GB/s", "typical", "per", "kind", "name")
         rows = [
@@ -79,7 +87,7 @@ def _list_links(chosen: "list[Link]", output_format: str) -> None:
                 link.id,
                 _gb_s(link.one_way_peak_bytes_per_s),
                 _gb_s(link.marketing_bidirectional_bytes_per_s),
-                "" if link.typical_fraction is None else "{:.0%}-{:.0%}".format(*link.typical_fraction),
+                "" if link.typical_fraction is None else "{:.2f}-{:.2f}".format(*link.typical_fraction),
                 link.scope,
                 link.kind,
                 link.name,
@@ -91,7 +99,7 @@ def _list_links(chosen: "list[Link]", output_format: str) -> None:
 
 def _list_boxes(chosen: "list[Box]", output_format: str) -> None:
     if output_format == "json":
-        print_json(chosen)
+        print_json([_plain(entry) for entry in chosen])
     elif chosen:
         titles = ("id", "GPUs", "pair inside", "one direction GB/s", "NIC", "per GPU, one direction GB/s", "name")
         rows = [

@@ -37,14 +37,10 @@ def print_facts(facts: Sequence[tuple[str, str | None]]) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print dataclasses, or lists of them, as JSON: keys in the order of their fields."""
+    """Print plain values as JSON, keys in the order they have."""
     import json
-    from dataclasses import asdict, is_dataclass
 
-    plain = [asdict(item) for item in value] if isinstance(value, list) else value
-    if is_dataclass(plain) and not isinstance(plain, type):
-        plain = asdict(plain)
-    click.echo(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def matches(word: str | None, *fields: str) -> bool:

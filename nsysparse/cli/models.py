@@ -14,7 +14,7 @@ EXAMPLE_TOKENS = (1024, 32_768)
 
 @click.group()
 def models() -> None:
-    """Show the catalogue of models whose KV-cache size is known.
+    r"""Show the catalogue of models whose KV-cache size is known.
 
     Sizes are for a 16-bit cache on one rank. Query heads play no part; latent, windowed and recurrent layers are
     counted as what they keep. GB is 1e9 bytes.
@@ -30,17 +30,23 @@ def models() -> None:
 @click.argument("word", required=False)
 @format_option
 def list_(word: str | None, output_format: str) -> None:
-    """List models; WORD keeps those with it in id, name or kind of attention.
+    r"""List models; WORD keeps those with it in id, name or kind of layers.
 
     \b
     nsysparse models list mla
     nsysparse models list qwen -f json
     """
+    from dataclasses import asdict
+
     from nsysparse.catalog.loader import models
 
-    chosen = [model for model in models().values() if matches(word, model.id, model.name, model.attention)]
+    chosen = [
+        model
+        for model in models().values()
+        if matches(word, model.id, model.name, model.attention, *(group.kind for group in model.groups))
+    ]
     if output_format == "json":
-        print_json(chosen)
+        print_json([asdict(model) for model in chosen])
     elif chosen:
         titles = ("id", "layers", "bytes/token", "past windows", "fixed state MB", "attention", "name")
         rows = [_row(model) for model in chosen]
@@ -53,16 +59,18 @@ def list_(word: str | None, output_format: str) -> None:
 @click.argument("name", metavar="ID")
 @format_option
 def show(name: str, output_format: str) -> None:
-    """Show one model: its layer groups, and what its cache comes to.
+    r"""Show one model: its layer groups, and what its cache comes to.
 
     \b
     nsysparse models show deepseek-v3
     """
+    from dataclasses import asdict
+
     from nsysparse.catalog.loader import find_model
 
     model = find_model(name)
     if output_format == "json":
-        print_json(model)
+        print_json(asdict(model))
         return
     click.echo(f"{model.id}: {model.name}\n")
     print_facts(_facts(model))

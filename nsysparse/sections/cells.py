@@ -4,7 +4,7 @@ A column is built whole, because decimals and unit depend on all its values.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nsysparse.document import Cell, Column, Table, Tone
 from nsysparse.units import UNKNOWN, Scale, byte_scale, decimals_for, fixed, human_share
@@ -31,16 +31,26 @@ def numbers(
     *,
     term: str = "",
     minor: bool = False,
-    bounds: Sequence[bool] | None = None,
+    digits: int = 2,
 ) -> Filled:
-    """Numbers with common decimals; where `bounds` is true, the value is a lower bound and carries "≥"."""
-    decimals = decimals_for(values)
-    marks = ["≥ " if is_bound else "" for is_bound in bounds or [False] * len(values)]
-    cells = [
-        NOT_KNOWN if value is None else Cell(mark + fixed(value, decimals), sort=value)
-        for value, mark in zip(values, marks, strict=True)
-    ]
+    """Numbers with common decimals, so many that the smallest shows `digits` digits."""
+    decimals = decimals_for(values, digits)
+    cells = [NOT_KNOWN if value is None else Cell(fixed(value, decimals), sort=value) for value in values]
     return Filled(Column(title, "right", term, minor), cells)
+
+
+def rates(
+    title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False, bounds: Sequence[bool] = ()
+) -> Filled:
+    """Rates in GB/s, three digits as everywhere; where `bounds` is true, it is a lower bound and carries "≥"."""
+    plain = numbers(title, values, term=term, minor=minor, digits=3)
+    if not any(bounds):
+        return plain
+    cells = [
+        replace(cell, text=f"≥ {cell.text}") if is_bound and cell != NOT_KNOWN else cell
+        for cell, is_bound in zip(plain.cells, bounds, strict=True)
+    ]
+    return Filled(plain.column, cells)
 
 
 def times(title: str, values_ns: Sequence[int | None], scale: Scale, *, term: str = "", minor: bool = False) -> Filled:

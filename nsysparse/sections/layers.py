@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from nsysparse.analysis import Analysis, Layer
 from nsysparse.document import Abstention, Block, ColumnChart, Heading, Paragraph, Series, Table
-from nsysparse.sections.cells import numbers, sizes, table, texts, times
+from nsysparse.sections.cells import numbers, rates, sizes, table, texts, times
 from nsysparse.sections.provenance import described
 from nsysparse.units import human_ns, human_share, time_scale
 
@@ -71,7 +71,7 @@ def _table(layers: Sequence[Layer]) -> Table:
         times("Exposed wire", [layer.exposed_wire_ns for layer in layers], scale, term="exposed", minor=True),
         times("Exposed wait", [layer.exposed_wait_ns for layer in layers], scale, term="exposed", minor=True),
         times("Behind compute", [layer.overlapped_ns for layer in layers], scale, term="exposed", minor=True),
-        numbers("Rate, GB/s", [layer.headline_gb_s for layer in layers], term="headline"),
-        texts("Layer known by", [described(layer.provenance) for layer in layers], term="provenance", minor=True),
+        rates("Rate, GB/s", [layer.headline_gb_s for layer in layers], term="headline"),
+        texts("Known by", [described(layer.provenance) for layer in layers], term="provenance", minor=True),
     ]
     return table("Layers", columns, "layers-table")

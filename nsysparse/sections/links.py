@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Link
 from nsysparse.document import Abstention, Bar, BarChart, Block, Heading, Paragraph, Spread, Table
-from nsysparse.sections.cells import names, numbers, shares, sizes, table, texts, times
+from nsysparse.sections.cells import names, numbers, rates, shares, sizes, table, texts, times
 from nsysparse.units import counted, human_bytes, human_rate, human_share, time_scale
 
 MOST_BARS = 24
 MOST_SIZES = 100
 
 _BASIS = {
-    "wire": "both sides present",
-    "delivered": "sustained, gaps included",
+    "wire": "time with both sides present",
+    "delivered": "bursts, gaps included",
     "kernel": "whole kernels, waiting included",
 }
 
@@ -25,7 +25,7 @@ def build(analysis: Analysis) -> list[Block]:
         return [heading, Abstention("Throughput", "No link carried a KV transfer that was recorded.")]
     blocks: list[Block] = [heading, Paragraph(_lead(links), "muted"), _chart(links)]
     blocks += _remarks(links)
-    blocks.append(_table(links))
+    blocks += [_table(links), _basis(links)]
     blocks += [each for each in (_ports(analysis), _message_sizes(analysis)) if each]
     return blocks
 
@@ -114,36 +114,46 @@ def _remarks(links: Sequence[Link]) -> list[Block]:
 def _table(links: Sequence[Link]) -> Table:
     expected = [(link.theoretical_ns, link.practical_ns, link.observed_ns) for link in links]
     scale = time_scale(value for row in expected for value in row)
-    spreads = [_spread(link) for link in links]
     columns = [
         names("Link", [link.link_key for link in links]),
-        names("Transport", [link.transport for link in links], minor=True),
-        numbers("Movements", [link.movement_count for link in links], term="movement", minor=True),
         sizes("Bytes", [link.bytes for link in links], term="movement"),
-        numbers(
+        rates(
             "Rate, GB/s",
             [link.headline_gb_s for link in links],
             term="headline",
             bounds=[is_bound(link) for link in links],
         ),
-        texts(
-            "Rate is",
-            [_BASIS.get(link.headline_basis, link.headline_basis) if link.headline_basis else None for link in links],
-            term="headline",
-            minor=True,
-        ),
-        numbers("p10", [spread.p10 if spread else None for spread in spreads], minor=True),
-        numbers("p50", [spread.p50 if spread else None for spread in spreads], minor=True),
-        numbers("p90", [spread.p90 if spread else None for spread in spreads], minor=True),
-        numbers("Line rate", [link.peak_gb_s for link in links], term="line-rate"),
-        numbers("Ceiling", [link.practical_gb_s for link in links], term="ceiling"),
+        rates("Ceiling", [link.practical_gb_s for link in links], term="ceiling"),
+        rates("Line rate", [link.peak_gb_s for link in links], term="line-rate"),
         shares("Of line rate", [link.efficiency for link in links], term="headline"),
         times("Observed", [link.observed_ns for link in links], scale, term="transfer-time"),
         times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling"),
         times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate"),
-        texts("Paired by", [link.pairing for link in links], minor=True),
     ]
     return table("Links: observed beside expected", columns, "links-table")
+
+
+def _basis(links: Sequence[Link]) -> Table:
+    """What the rates rest on; it backs up the table above."""
+    spreads = [_spread(link) for link in links]
+    columns = [
+        names("Link", [link.link_key for link in links]),
+        texts("Transport", [link.transport for link in links]),
+        texts("Paired by", [link.pairing for link in links]),
+        numbers("Movements", [link.movement_count for link in links], term="movement"),
+        texts(
+            "Rate is over",
+            [_BASIS.get(link.headline_basis, link.headline_basis) if link.headline_basis else None for link in links],
+            term="headline",
+        ),
+        rates("p10, GB/s", [spread.p10 if spread else None for spread in spreads]),
+        rates("p50, GB/s", [spread.p50 if spread else None for spread in spreads]),
+        rates("p90, GB/s", [spread.p90 if spread else None for spread in spreads]),
+        rates("Whole intervals, GB/s", [link.link_gb_s for link in links], bounds=[True] * len(links), term="busy"),
+        times("Fixed cost", [link.fixed_cost_ns for link in links], time_scale(link.fixed_cost_ns for link in links)),
+        rates("Fitted, GB/s", [link.fitted_gb_s for link in links]),
+    ]
+    return table("What the rates rest on", columns, "links-basis", folded=True)
 
 
 def _ports(analysis: Analysis) -> Table | None:
@@ -156,7 +166,7 @@ def _ports(analysis: Analysis) -> Table | None:
         texts("Direction", [port.direction for port in ports]),
         sizes("Bytes", [port.bytes for port in ports]),
         times("Busy", busy, time_scale(busy)),
-        numbers("Peak, GB/s", [port.peak_gb_s for port in ports], term="line-rate"),
+        rates("Peak, GB/s", [port.peak_gb_s for port in ports], term="line-rate"),
         texts("Note", [port.note or "" for port in ports], minor=True),
     ]
     return table("Ports: each device's way out and in", columns, "ports", folded=True)
@@ -174,7 +184,7 @@ def _message_sizes(analysis: Analysis) -> Table | None:
         sizes("Message size", [size.bytes for size in shown]),
         numbers("Count", [size.count for size in shown]),
         *(
-            numbers(f"{name}, GB/s", [getattr(size.wire_gb_s, name, None) for size in shown], term="wire")
+            rates(f"{name}, GB/s", [getattr(size.wire_gb_s, name, None) for size in shown], term="wire")
             for name in ("p10", "p50", "p90")
         ),
     ]

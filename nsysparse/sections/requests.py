@@ -10,11 +10,12 @@ from nsysparse.units import human_ns, human_share, time_scale
 
 MOST_ROWS = 200
 
-_VERDICTS: dict[str, tuple[str, Tone]] = {
+_VERDICTS: dict[str, tuple[str | None, Tone]] = {
     "over": ("▲ over", "bad"),
     "ok": ("✓ ok", "good"),
     "unresolved": ("≈ unresolved", "doubt"),
 }
+_NO_VERDICT: tuple[str | None, Tone] = (None, "muted")
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -57,26 +58,22 @@ def _table(requests: Sequence[Request]) -> Table:
         dropped = f"The {len(shown)} worst of {len(requests):,} requests; the JSON report has all of them."
     scale = time_scale(request.time_ns for request in shown)
     gaps = time_scale(request.kv_gap_ns for request in shown)
-    states = [_VERDICTS.get(request.verdict) for request in shown]
+    states = [_VERDICTS.get(request.verdict, _NO_VERDICT) for request in shown]
     columns = [
         names("Request", [request.request_id for request in shown]),
-        numbers("Prompt tokens", [request.prompt_tokens for request in shown], minor=True),
-        numbers("Movements", [request.movement_count for request in shown], term="movement", minor=True),
-        sizes("Bytes", [request.bytes for request in shown], term="movement"),
-        sizes("Expected", [request.expected_bytes for request in shown], minor=True),
+        texts("Verdict", [state[0] for state in states], tones=[state[1] for state in states], term="kv-gap"),
+        shares("Gap share", [request.kv_gap_share for request in shown], term="kv-gap"),
+        times("KV gap", [request.kv_gap_ns for request in shown], gaps, term="kv-gap"),
+        times("± clocks", [request.uncertainty_ns for request in shown], gaps, minor=True),
         times("Time", [request.time_ns for request in shown], scale, term="transfer-time"),
         times("Wire", [request.wire_ns for request in shown], scale, term="wire"),
         times("Peer wait", [request.peer_wait_ns for request in shown], scale, term="peer-wait"),
+        sizes("Bytes", [request.bytes for request in shown], term="movement"),
+        sizes("Model says", [request.expected_bytes for request in shown], minor=True),
+        numbers("Tokens", [request.prompt_tokens for request in shown], minor=True),
         times("Busy", [request.busy_ns for request in shown], scale, term="busy", minor=True),
         times("Exposed", [request.exposed_to_request_ns for request in shown], scale, term="exposed", minor=True),
-        times("KV gap", [request.kv_gap_ns for request in shown], gaps, term="kv-gap"),
-        times("± clocks", [request.uncertainty_ns for request in shown], gaps, minor=True),
-        shares("Gap share", [request.kv_gap_share for request in shown], term="kv-gap"),
-        texts(
-            "Verdict",
-            [state and state[0] for state in states],
-            tones=[state[1] if state else "muted" for state in states],
-        ),
-        texts("Request known by", [described(request.provenance) for request in shown], term="provenance", minor=True),
+        numbers("Movements", [request.movement_count for request in shown], term="movement", minor=True),
+        texts("Known by", [described(request.provenance) for request in shown], term="provenance", minor=True),
     ]
     return table("Requests", columns, "requests-table", dropped=dropped)

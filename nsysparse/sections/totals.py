@@ -51,12 +51,12 @@ def _first_fix(analysis: Analysis) -> str:
 
 def _facts(analysis: Analysis) -> list[Fact]:
     totals = analysis.totals
-    sides = f"seen as {counted(totals.transfer_count, 'transfer')}"
-    if totals.paired_count is not None:
-        sides += f", {totals.paired_count:,} paired"
+    fused = f", {totals.fused_kernel_count:,} of them fused" if totals.fused_kernel_count else ""
+    kernels = f"{counted(totals.transfer_count, 'transfer')} in {counted(totals.kernel_count, 'kernel')}{fused}"
+    paired = "" if totals.paired_count is None else f"; {totals.paired_count:,} paired"
     facts = [
         Fact("KV moved", human_bytes(totals.bytes), _bytes_note(analysis), term="movement"),
-        Fact("Movements", f"{totals.movement_count:,}", sides, term="movement"),
+        Fact("Movements", f"{totals.movement_count:,}", kernels + paired, term="movement"),
         Fact("Transfer time", human_ns(totals.time_ns), _busy_note(totals), term="transfer-time"),
         Fact("Wire", human_ns(totals.wire_ns), _part(totals.wire_ns, totals.time_ns), term="wire"),
         Fact("Peer wait", human_ns(totals.peer_wait_ns), _part(totals.peer_wait_ns, totals.time_ns), term="peer-wait"),
@@ -64,8 +64,6 @@ def _facts(analysis: Analysis) -> list[Fact]:
     if totals.exposed_wire_ns is not None and totals.exposed_wait_ns is not None:
         exposed = totals.exposed_wire_ns + totals.exposed_wait_ns
         facts.append(Fact("Exposed", human_ns(exposed), _part(exposed, totals.time_ns), term="exposed"))
-    fused = f"{totals.fused_kernel_count:,} of them fused" if totals.fused_kernel_count else "none of them fused"
-    facts.append(Fact("Kernels", f"{totals.kernel_count:,}", fused, term="transfer-time"))
     if totals.first_use_count:
         first = f"{human_ns(totals.first_use_ns)}, not in the percentiles"
         facts.append(Fact("First uses", f"{totals.first_use_count:,}", first, term="first-use"))

@@ -2,7 +2,9 @@
 
 from nsysparse.testing.builder import TraceBuilder
 from nsysparse.testing.derived import SYNTHETIC
-from nsysparse.testing.processes import Call, Process, Thread
+from nsysparse.testing.hybrid import reencode
+from nsysparse.testing.processes import Process
 from nsysparse.testing.schemas import VERSIONS
+from nsysparse.testing.threads import Call, Thread
 
-__all__ = ["SYNTHETIC", "VERSIONS", "Call", "Process", "Thread", "TraceBuilder"]
+__all__ = ["SYNTHETIC", "VERSIONS", "Call", "Process", "Thread", "TraceBuilder", "reencode"]

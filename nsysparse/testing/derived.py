@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from nsysparse.testing.ids import global_id
-from nsysparse.testing.processes import DOMAIN, NCCL, Process
+from nsysparse.testing.payloads import Payload
+from nsysparse.testing.processes import Process
 from nsysparse.testing.schemas import Version
 from nsysparse.testing.store import Row, RowStore
+from nsysparse.testing.threads import DOMAIN, NCCL
 
 SYNTHETIC = "NSYSPARSE_SYNTHETIC"  # names the row (or, without metadata tables, the table) that labels invented data
 
@@ -35,6 +37,7 @@ def derived_rows(
         clock["systemClockNs"] = _CAPTURE_START_NS
     bounds: Row = {"startTime": _CAPTURE_START_NS, "stopTime": _CAPTURE_START_NS + duration}
     hostname: Row = {"devStateName": "Local (CLI)", "name": "Hostname", "nameEnum": _HOSTNAME_PROPERTY, "value": host}
+    layouts = [layout_rows(p.domains[NCCL].id, payload) for p in processes for payload in p.payloads.values()]
     return {
         "PROCESSES": [{"globalPid": p.global_pid, "pid": p.pid, "name": p.name} for p in processes],
         "TARGET_INFO_GPU": [_gpu(vid, gpu, name) for gpu, name in gpus.items()],
@@ -48,31 +51,21 @@ def derived_rows(
         "TARGET_INFO_SESSION_START_TIME": [clock],
         "TARGET_INFO_SYSTEM_ENV": [{"globalVid": vid, **hostname}],
         "META_DATA_CAPTURE": [{"name": "CAPTURE_EVENT_TYPE", "value": kind} for kind in ("NvtxEvents", "Cuda")],
-        "NVTX_PAYLOAD_SCHEMAS": [
-            {
-                "domainId": p.domains[NCCL].id,
-                "schemaId": layout.schema_id,
-                "type": _STATIC_LAYOUT,
-                "numEntries": len(layout.entries),
-                "payloadSize": layout.size,
-            }
-            for p in processes
-            for layout in p.payloads.values()
-        ],
-        "NVTX_PAYLOAD_SCHEMA_ENTRIES": [
-            {
-                "domainId": p.domains[NCCL].id,
-                "schemaId": layout.schema_id,
-                "idx": index,
-                "type": entry.type,
-                "name": entry.label,
-                "offset": entry.offset or None,  # the exporter leaves offset 0 out
-            }
-            for p in processes
-            for layout in p.payloads.values()
-            for index, entry in enumerate(layout.entries)
-        ],
+        "NVTX_PAYLOAD_SCHEMAS": [schema for schema, _ in layouts],
+        "NVTX_PAYLOAD_SCHEMA_ENTRIES": [entry for _, entries in layouts for entry in entries],
     }
+
+
+def layout_rows(domain_id: int, payload: Payload) -> tuple[Row, list[Row]]:
+    """How one process declared the layout of a payload: the row of the schema and those of its entries."""
+    place: Row = {"domainId": domain_id, "schemaId": payload.schema_id}
+    schema: Row = {"type": _STATIC_LAYOUT, "numEntries": len(payload.entries), "payloadSize": payload.size}
+    entries: list[Row] = [
+        # The exporter leaves offset 0 out.
+        {**place, "idx": index, "type": entry.type, "name": entry.label, "offset": entry.offset or None}
+        for index, entry in enumerate(payload.entries)
+    ]
+    return {**place, **schema}, entries
 
 
 def domain_rows(processes: Iterable[Process], *, with_nccl: bool) -> list[Row]:

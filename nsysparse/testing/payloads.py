@@ -14,6 +14,7 @@ REDUCTION = STATIC_SCHEMA + 20  # an enum; NCCL has moved its id between version
 
 _HEADER = struct.Struct("<QQQQ")  # domain id, schema id, payload size, payload offset
 _PACKED = {U64: "Q", SIZE: "Q", INT: "i", REDUCTION: "i"}
+_REDUCTIONS = ("Sum", "Product", "Max", "Min", "Avg")  # in the order of NCCL's enum
 
 
 class NcclFacts(TypedDict):
@@ -44,9 +45,8 @@ class Payload(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the struct, padded to 8 as the compiler does."""
-        last = self.entries[-1]
-        return (last.offset + struct.calcsize(_PACKED[last.type]) + 7) // 8 * 8
+        """Bytes of the struct."""
+        return _size(self.entries)
 
     def as_json(self) -> str:
         """The text that nsys 2026.3 writes: no spaces, 64-bit ids unsigned."""
@@ -57,13 +57,19 @@ class Payload(NamedTuple):
         """The bytes that the process handed to NVTX."""
         raw = bytearray(self.size)
         for entry, value in zip(self.entries, self.values, strict=True):
-            # The reduction is an enum; 0 is `Sum`, the only one used here.
-            struct.pack_into("<" + _PACKED[entry.type], raw, entry.offset, 0 if isinstance(value, str) else value)
+            number = _REDUCTIONS.index(value) if isinstance(value, str) else value
+            struct.pack_into("<" + _PACKED[entry.type], raw, entry.offset, number)
         return bytes(raw)
 
     def as_blob(self, domain_id: int) -> bytes:
         """The bytes of `NVTX_EVENTS.binaryData`."""
         return blob(domain_id, self.schema_id, self.as_struct())
+
+
+def _size(entries: tuple[Entry, ...]) -> int:
+    """Bytes of a struct with these fields, padded to 8 as the compiler does."""
+    last = entries[-1]
+    return (last.offset + struct.calcsize(_PACKED[last.type]) + 7) // 8 * 8
 
 
 def blob(domain_id: int, schema_id: int, raw: bytes) -> bytes:
@@ -84,6 +90,7 @@ _INIT = (
 )
 _MOVE = (Entry(COMMUNICATOR, U64, 0), Entry(MESSAGE, SIZE, 8))
 _REDUCE = (*_MOVE, Entry("Reduction operation", REDUCTION, 16))
+_REDUCE_BEFORE_2_25 = (Entry(MESSAGE, SIZE, 0), Entry("Reduction operation", REDUCTION, 8))
 
 _LAYOUTS = {
     "ncclCommInitRank": (2, _INIT),
@@ -93,16 +100,16 @@ _LAYOUTS = {
     "ncclRecv": (10, P2P),
     "ncclAlltoAll": (16, _MOVE),
 }
-_OLD_CALLS = ("ncclSend", "ncclRecv")
+_BEFORE_2_25 = {"ncclSend": P2P_BEFORE_2_25, "ncclRecv": P2P_BEFORE_2_25, "ncclAllReduce": _REDUCE_BEFORE_2_25}
 
 
 def nccl_payload(call: str, facts: NcclFacts) -> Payload:
-    """The payload of a call; a Send or Recv without communicator takes the form of NCCL 2.24 and older."""
+    """The payload of a call; without communicator it takes the form of NCCL 2.24 and older."""
     if call not in _LAYOUTS:
         raise ValueError(f"{call} carries no payload in NCCL, or none that the builder knows")
     number, entries = _LAYOUTS[call]
-    if call in _OLD_CALLS and "communicator" not in facts:
-        entries = P2P_BEFORE_2_25
+    if "communicator" not in facts:
+        entries = _BEFORE_2_25.get(call, entries)
     by_label: dict[str, int | str | None] = {
         COMMUNICATOR: facts.get("communicator"),
         MESSAGE: facts.get("nbytes"),
@@ -118,3 +125,15 @@ def nccl_payload(call: str, facts: NcclFacts) -> Payload:
         wanted = ", ".join(entry.label for entry in entries)
         raise ValueError(f"the payload of {call} needs all of: {wanted}")
     return Payload(STATIC_SCHEMA + number, entries, tuple(values))
+
+
+def recorded_payload(call: str, schema_id: int, raw: bytes) -> Payload:
+    """The payload that a call handed to NVTX, from its bytes; their number tells old layouts from new ones."""
+    known = (_LAYOUTS[call][1], _BEFORE_2_25.get(call)) if call in _LAYOUTS else ()
+    for entries in known:
+        if entries is not None and _size(entries) == len(raw):
+            numbers = [struct.unpack_from("<" + _PACKED[entry.type], raw, entry.offset)[0] for entry in entries]
+            pairs = zip(entries, numbers, strict=True)
+            values = tuple(_REDUCTIONS[number] if entry.type == REDUCTION else number for entry, number in pairs)
+            return Payload(schema_id, entries, values)
+    raise ValueError(f"{call} with a payload of {len(raw)} bytes: no known layout of that size")

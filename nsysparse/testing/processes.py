@@ -1,18 +1,15 @@
-"""What processes and threads leave in a trace: NVTX ranges and marks, API calls, GPU work."""
+"""What a process leaves in a trace: its identity, its NVTX domains and its GPU work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Literal, Unpack
+from typing import Literal
 
 from nsysparse.testing.ids import global_id
-from nsysparse.testing.payloads import NcclFacts, Payload, nccl_payload
+from nsysparse.testing.payloads import Entry, Payload
 from nsysparse.testing.store import Row, RowStore, Value
+from nsysparse.testing.threads import Call, Thread
 
-PUSH_POP, START_END, MARK, DOMAIN = 59, 60, 34, 75  # NVTX_EVENTS.eventType
-NCCL = "NCCL"
-
-PayloadForm = Literal["json", "json-id", "blob", "dropped"]
 CopyKind = Literal["HtoD", "DtoH", "DtoD", "PtoP"]
 
 # CUDA's codes: kind of the copy, kind of memory at source and destination (1 pinned host, 2 device)
@@ -22,14 +19,6 @@ _COPIES: Mapping[CopyKind, tuple[int, int, int]] = {
     "DtoD": (8, 2, 2),
     "PtoP": (10, 2, 2),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A recorded CUDA API call; GPU work refers to it by process and correlation id."""
-
-    global_pid: int
-    correlation: int
 
 
 @dataclass(slots=True)
@@ -61,7 +50,7 @@ class Process:
     domain_ids: Mapping[str, int]
     devices: Mapping[int, int]
     domains: dict[str, Domain] = field(default_factory=dict)
-    payloads: dict[int, Payload] = field(default_factory=dict)
+    payloads: dict[tuple[int, tuple[Entry, ...]], Payload] = field(default_factory=dict)
     open_rows: list[Row] = field(default_factory=list)
     _correlations: int = 0
     _range_ids: int = 0
@@ -71,7 +60,7 @@ class Process:
         """The process as the exporter writes it."""
         return global_id(*self.identity, self.pid)
 
-    def thread(self, tid: int | None = None, name: str = "python3") -> "Thread":
+    def thread(self, tid: int | None = None, name: str = "python3") -> Thread:
         """A thread; without `tid` the main thread, whose id is the process id."""
         thread = Thread(self, global_id(*self.identity, self.pid, self.pid if tid is None else tid))
         self.store.add("ThreadNames", nameId=self.store.string(name), priority=20, globalTid=thread.global_tid)
@@ -204,140 +193,3 @@ class Process:
             "correlationId": self.correlation() if correlation is None else correlation,
             "globalPid": self.global_pid,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Thread:
-    """One thread of a process. Make it with `Process.thread`. All times are ns since the start of the capture."""
-
-    process: Process
-    global_tid: int
-
-    def push_pop(
-        self,
-        text: str,
-        start: int,
-        end: int | None,
-        *,
-        domain: str | None = None,
-        registered: bool = False,
-        end_null: bool = False,
-        **columns: Value,
-    ) -> Row:
-        """A push/pop range; `end` None: never popped, exported as ending with the capture; `end_null`: without end."""
-        return self._event(
-            PUSH_POP, text, start, end, domain, registered=registered, end_null=end_null, columns=columns
-        )
-
-    def start_end(
-        self,
-        text: str,
-        start: int,
-        end: int | None,
-        *,
-        end_thread: "Thread | None" = None,
-        domain: str | None = None,
-        registered: bool = False,
-        **columns: Value,
-    ) -> Row:
-        """A start/end range, ended by `end_thread` if not by this thread; `end` None: never ended."""
-        more: dict[str, Value] = {"rangeId": self.process.range_id()}
-        if end is not None:
-            more["endGlobalTid"] = (end_thread or self).global_tid
-        return self._event(START_END, text, start, end, domain, registered=registered, columns={**more, **columns})
-
-    def mark(self, text: str, at: int, *, domain: str | None = None, registered: bool = False, **columns: Value) -> Row:
-        """An instantaneous event."""
-        return self._event(MARK, text, at, None, domain, registered=registered, end_null=True, columns=columns)
-
-    def nccl(
-        self,
-        call: str,
-        start: int,
-        end: int | None,
-        *,
-        payload: PayloadForm | None = "json",
-        registered: bool = True,
-        **facts: Unpack[NcclFacts],
-    ) -> Row:
-        """A range of the NCCL domain, with a payload if facts are given.
-
-        Args:
-            call: The C function, such as `ncclSend` or `ncclGroupEnd`.
-            start: When the host entered it, ns.
-            end: When the host left it, ns.
-            payload: `json` in jsonText, `json-id` in jsonTextId, `blob` in binaryData, `dropped`: the layout is
-                declared but the export left the values out; None: no trace of it, as in old exports.
-            registered: Whether NVTX knows the name as a registered string (then the text stands in StringIds).
-            facts: communicator, nbytes, peer, nranks, rank, device: what the call's payload says.
-        """
-        store, columns = self.process.store, dict[str, Value]()
-        domain = self.process.domain_id(NCCL, self.global_tid, start)
-        if facts and payload is not None:
-            if payload in {"blob", "dropped"} and not store.has("NVTX_EVENTS", "binaryData"):
-                raise ValueError(
-                    f"schema {store.schema} has no NVTX payload tables: a {payload} payload needs 3.25 or newer"
-                )
-            content = nccl_payload(call, facts)
-            self.process.payloads[content.schema_id] = content
-            match payload:
-                case "json":
-                    columns["jsonText"] = content.as_json()
-                case "json-id":
-                    columns["jsonTextId"] = store.string(content.as_json())
-                case "blob":
-                    columns["binaryData"] = content.as_blob(domain)
-                case "dropped":
-                    pass
-        return self._event(PUSH_POP, call, start, end, NCCL, registered=registered, columns=columns)
-
-    def launch(
-        self,
-        start: int,
-        end: int,
-        name: str = "cudaLaunchKernelExC_v11060",
-        *,
-        correlation: int | None = None,
-        **columns: Value,
-    ) -> Call:
-        """A recorded CUDA API call, with a correlation id of its own unless one is given."""
-        call = Call(self.process.global_pid, self.process.correlation() if correlation is None else correlation)
-        self.process.store.add(
-            "CUPTI_ACTIVITY_KIND_RUNTIME",
-            **{
-                "start": start,
-                "end": end,
-                "globalTid": self.global_tid,
-                "correlationId": call.correlation,
-                "nameId": self.process.store.string(name),
-                **columns,
-            },
-        )
-        return call
-
-    def _event(
-        self,
-        kind: int,
-        text: str,
-        start: int,
-        end: int | None,
-        domain: str | None,
-        *,
-        registered: bool,
-        columns: Mapping[str, Value],
-        end_null: bool = False,
-    ) -> Row:
-        store = self.process.store
-        # An empty name leaves both columns NULL, as the exporter does.
-        name: Row = {"textId": store.string(text)} if registered else {"text": text or None}
-        place: Row = {
-            "start": start,
-            "end": None if end_null else end,
-            "eventType": kind,
-            "globalTid": self.global_tid,
-            "domainId": self.process.domain_id(domain, self.global_tid, start),
-        }
-        row = store.add("NVTX_EVENTS", **{**place, **name, **columns})
-        if end is None and not end_null:
-            self.process.open_rows.append(row)
-        return row

@@ -48,13 +48,14 @@ _RUNTIME = "start! end! eventClass! globalTid correlationId nameId! returnValue!
 _KERNEL = """registersPerThread! gridX! gridY! gridZ! blockX! blockY! blockZ! staticSharedMemory! dynamicSharedMemory!
     localMemoryPerThread! localMemoryTotal! gridId! sharedMemoryExecuted graphNodeId sharedMemoryLimitConfig"""
 _KERNEL_3_25 = """qmdBulkReleaseDone qmdPreexitDone qmdLastCtaDone graphId clusterX clusterY clusterZ
-    clusterSchedulingPolicy maxPotentialClusterSize maxActiveClusters sharedMemoryRequestedPercentage tensorSizeMinusOneElements!:TEXT"""
+    clusterSchedulingPolicy maxPotentialClusterSize maxActiveClusters
+    sharedMemoryRequestedPercentage tensorSizeMinusOneElements!:TEXT"""
 _MEMCPY = """bytes! copyKind! deprecatedSrcId srcKind dstKind srcDeviceId srcContextId dstDeviceId dstContextId
     migrationCause graphNodeId"""
 _MEMSET = "value! bytes! graphNodeId memKind"
 _GPU = """vmId! id! name:TEXT busLocation:TEXT isDiscrete l2CacheSize totalMemory memoryBandwidth clockRate smCount
-    pwGpuId uuid:TEXT luid chipName:TEXT cuDevice ctxswDevPath:TEXT ctrlDevPath:TEXT revision nodeMask constantMemory maxIPC
-    maxRegistersPerBlock maxShmemPerBlock maxShmemPerBlockOptin maxShmemPerSm maxRegistersPerSm threadsPerWarp
+    pwGpuId uuid:TEXT luid chipName:TEXT cuDevice ctxswDevPath:TEXT ctrlDevPath:TEXT revision nodeMask constantMemory
+    maxIPC maxRegistersPerBlock maxShmemPerBlock maxShmemPerBlockOptin maxShmemPerSm maxRegistersPerSm threadsPerWarp
     asyncEngines maxWarpsPerSm maxBlocksPerSm maxThreadsPerBlock maxBlockDimX maxBlockDimY maxBlockDimZ maxGridDimX
     maxGridDimY maxGridDimZ computeMajor computeMinor smMajor smMinor"""
 _NAME_VALUE = "name!:TEXT value:TEXT"

@@ -37,9 +37,8 @@ def bytes_per_token(model: Model, dtype_bytes: int = 2) -> int:
         UsageError: `dtype_bytes` is less than 1.
     """
     _at_least(1, dtype_bytes, "bytes per cached value")
-    return sum(
-        group.layers * _entry_bytes(group, dtype_bytes) for group in model.groups if isinstance(group, Attention)
-    )
+    attention = [group for group in model.groups if isinstance(group, Attention)]
+    return sum(group.layers * _entry_bytes(group, dtype_bytes) for group in attention)
 
 
 def kv_bytes(model: Model, tokens: int, batch: int = 1, dtype_bytes: int = 2) -> int:

@@ -90,10 +90,10 @@ def _one_way(link: Link) -> Peak:
     practical, practical_source = None, None
     if link.typical_fraction is not None and link.typical_basis is not None:
         low, high = link.typical_fraction
-        practical = float(Fraction(str(high)) * link.one_way_peak_bytes_per_s)
+        practical = high * link.one_way_peak_bytes_per_s
+        typical = f"{low:.0%} to {high:.0%}" if low < high else f"{high:.0%}"
         practical_source = (
-            f"catalogue: {high:.0%} of the line rate, upper end of the typical {low:.0%} to {high:.0%} "
-            f"({_BASES[link.typical_basis]})"
+            f"catalogue: {high:.0%} of the line rate, upper end of the typical {typical}, {_BASES[link.typical_basis]}"
         )
     return Peak(
         link_id=link.id,

@@ -1,0 +1,232 @@
+"""Attribute transfers to layers and requests, and say how each is known.
+
+Provenance, best first: `exact` (our annotation around the call names it), `nested` (another range around the call on
+its own thread does), `estimated` (one range names several: divided evenly). Where nothing names it, it stays
+unattributed: wrong is worse than missing.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import polars as pl
+
+from nsysparse.apportion import apportion
+from nsysparse.scopes import innermost, process_fact
+
+MAX_LAYERS = 4096
+EXACT, NESTED, ESTIMATED = "exact", "nested", "estimated"
+
+
+def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """What the ranges around each call of one trace say about it.
+
+    Args:
+        transfers: `transfer_id`, `thread`, `process`, `side`, `bytes`, `call_start_ns`, `call_end_ns`.
+        scopes: From `find_scopes`, of the same trace.
+        anomalies: Counts annotations that contradict the payload.
+
+    Returns:
+        The transfers, in the same order, with `layer_text`, `layer_bytes`, `request_text`, `request_bytes` (as
+        written), their `…_provenance`, `phase`, `role`, and `bytes` filled from annotations where the payload had none.
+    """
+    result = _with_annotated_bytes(transfers, scopes, anomalies)
+    for field, column in (("layer", "layer_text"), ("request", "request_text")):
+        said = innermost(transfers, scopes, field)
+        provenance = pl.when(pl.col("kind") == "transfer").then(pl.lit(EXACT)).otherwise(pl.lit(NESTED))
+        weights = scopes.select(scope_id="range_id", weights=f"{field}_bytes")
+        found = said.join(weights, on="scope_id", how="left").select(
+            "transfer_id",
+            pl.col(field).alias(column),
+            pl.col("weights").alias(f"{field}_bytes"),
+            provenance.alias(f"{field}_provenance"),
+        )
+        result = result.join(found, on="transfer_id", how="left", maintain_order="left")
+    for field in ("phase", "role"):
+        found = innermost(transfers, scopes, field).select("transfer_id", field)
+        result = result.join(found, on="transfer_id", how="left", maintain_order="left")
+    marked = process_fact(scopes, "role").rename({"role": "process_role"})
+    return (
+        result.join(marked, on="process", how="left", maintain_order="left")
+        .with_columns(role=pl.coalesce("role", "process_role"))
+        .drop("process_role")
+    )
+
+
+def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Sizes from annotations, where no payload has them; a payload wins over an annotation that differs.
+
+    An annotation around several calls of one side (K and V) is divided evenly among them. Around calls of both sides
+    it says nothing about either.
+    """
+    said = innermost(transfers, scopes.filter(pl.col("kind") == "transfer"), "bytes").select(
+        "transfer_id", "scope_id", annotated=pl.col("bytes").cast(pl.Int64, strict=False)
+    )
+    covered = said.filter(pl.col("annotated").is_not_null()).join(
+        transfers.select("transfer_id", "side", "bytes"), on="transfer_id"
+    )
+    filled: dict[int, int] = {}
+    for _, calls in covered.sort("transfer_id").group_by("scope_id", maintain_order=True):
+        annotated, known = calls["annotated"][0], calls["bytes"].drop_nulls()
+        if calls["side"].n_unique() > 1 or calls["side"].null_count():
+            anomalies["annotations-around-both-sides"] += 1
+        elif known.len() == calls.height and known.sum() != annotated:
+            anomalies["annotated-bytes-differ"] += 1
+        elif known.len() == 0:
+            parts = apportion(annotated, [1] * calls.height)
+            filled |= dict(zip(calls["transfer_id"].to_list(), parts, strict=True))
+    if not filled:
+        return transfers
+    added = pl.DataFrame(
+        {"transfer_id": list(filled), "annotated": list(filled.values())},
+        schema={"transfer_id": pl.UInt32, "annotated": pl.Int64},
+    )
+    return (
+        transfers.join(added, on="transfer_id", how="left", maintain_order="left")
+        .with_columns(
+            bytes=pl.coalesce("bytes", "annotated"),
+            bytes_source=pl.when(pl.col("annotated").is_not_null()).then(pl.lit("annotation")).otherwise("bytes_source"),
+        )
+        .drop("annotated")
+    )
+
+
+def agree_between_sides(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Let the standing side of a pair learn layer and request from the other side, where it does not know them.
+
+    Where both sides know and differ, the standing side's own word is kept and the difference counted.
+    """
+    result = transfers
+    for field in ("layer", "request"):
+        columns = [f"{field}_text", f"{field}_bytes", f"{field}_provenance"]
+        other = transfers.filter(pl.col("pair_id").is_not_null()).select(
+            "pair_id", *(pl.col(name).alias(f"other_{name}") for name in columns), other_id="transfer_id"
+        )
+        met = result.join(other, on="pair_id", how="left", maintain_order="left").filter(
+            pl.col("other_id").is_null() | (pl.col("other_id") != pl.col("transfer_id"))
+        )
+        differs = (
+            pl.col("is_movement")
+            & (pl.col(f"{field}_text") != pl.col(f"other_{field}_text"))
+        )
+        count = met.filter(differs).height
+        if count:
+            anomalies[f"sides-disagree-on-{field}"] += count
+        learns = pl.col(f"{field}_text").is_null()
+        result = met.with_columns(
+            **{name: pl.when(learns).then(f"other_{name}").otherwise(name) for name in columns}
+        ).drop("other_id", *(f"other_{name}" for name in columns))
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The layers (or requests) that one text names, with their weights; `even` when the text gives none."""
+
+    values: tuple[int | str, ...]
+    weights: tuple[int, ...]
+    even: bool
+
+
+def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[str]) -> pl.DataFrame:
+    """Divide each movement's bytes and time among the layers and requests it is attributed to.
+
+    Args:
+        transfers: From `agree_between_sides`; only rows with `is_movement` are divided.
+        layer_count: Layers of the model, for `layer=all`.
+        anomalies: Counts texts that name no layer.
+
+    Returns:
+        Columns of `Shares`. Σ over a movement's shares equals its bytes and time exactly.
+    """
+    moving = transfers.filter("is_movement")
+    layers = {text: _layers(text, weights, layer_count) for text, weights in _texts(moving, "layer")}
+    requests = {text: _requests(text, weights) for text, weights in _texts(moving, "request")}
+    unreadable = [key for key, names in layers.items() if names is None]
+    if unreadable:
+        bad = pl.Series([text for text, _ in unreadable])
+        anomalies["layers-unreadable"] += moving.filter(pl.col("layer_text").is_in(bad.implode())).height
+    rows: list[tuple[object, ...]] = []
+    columns = (
+        "transfer_id", "layer_text", "layer_bytes", "layer_provenance", "request_text", "request_bytes",
+        "request_provenance", "bytes", "time_ns",
+    )  # fmt: skip
+    for ident, l_text, l_bytes, l_how, r_text, r_bytes, r_how, nbytes, time in moving.select(columns).iter_rows():
+        named_layers = layers.get((l_text, l_bytes)) or _NOBODY
+        named_requests = requests.get((r_text, r_bytes)) or _NOBODY
+        rows += _divide(ident, named_layers, l_how, named_requests, r_how, nbytes, time)
+    return pl.DataFrame(rows, schema=SHARES, orient="row")
+
+
+SHARES = {
+    "transfer_id": pl.UInt32,
+    "layer": pl.Int64,
+    "layer_provenance": pl.String,
+    "request_id": pl.String,
+    "request_provenance": pl.String,
+    "bytes": pl.Int64,
+    "time_ns": pl.Int64,
+}
+_NOBODY = _Names((), (), even=False)
+
+
+def _texts(moving: pl.DataFrame, field: str) -> list[tuple[str, str | None]]:
+    named = moving.filter(pl.col(f"{field}_text").is_not_null())
+    return named.select(f"{field}_text", f"{field}_bytes").unique().rows()
+
+
+def _divide(  # noqa: PLR0913 (one row of a frame)
+    ident: int,
+    layers: _Names,
+    layer_how: str | None,
+    requests: _Names,
+    request_how: str | None,
+    nbytes: int | None,
+    time: int | None,
+) -> list[tuple[object, ...]]:
+    over_layers = layers.values or (None,)
+    over_requests = requests.values or (None,)
+    how_layer = (ESTIMATED if layers.even else layer_how) if layers.values else None
+    how_request = (ESTIMATED if requests.even else request_how) if requests.values else None
+    if len(over_layers) == 1 and len(over_requests) == 1:
+        return [(ident, over_layers[0], how_layer, over_requests[0], how_request, nbytes, time)]
+    weights = [w * v for w in layers.weights or (1,) for v in requests.weights or (1,)]
+    parts = {
+        name: [None] * len(weights) if total is None else apportion(total, weights)
+        for name, total in (("bytes", nbytes), ("time", time))
+    }
+    pairs = [(layer, request) for layer in over_layers for request in over_requests]
+    return [
+        (ident, layer, how_layer, request, how_request, parts["bytes"][index], parts["time"][index])
+        for index, (layer, request) in enumerate(pairs)
+    ]
+
+
+def _layers(text: str, weights: str | None, layer_count: int | None) -> _Names | None:
+    """Layers in `7`, `0-31` (inclusive), or `all`; None when the text names none."""
+    if text == "all":
+        values = range(layer_count) if layer_count else range(0)
+    else:
+        first, _, last = text.partition("-")
+        if not (first.isascii() and first.isdigit()) or (last and not (last.isascii() and last.isdigit())):
+            return None
+        if len(first) > 6 or len(last) > 6:  # noqa: PLR2004 (no model has a million layers)
+            return None
+        values = range(int(first), int(last or first) + 1)
+    if not 0 < len(values) <= MAX_LAYERS:
+        return None
+    return _named(tuple(values), weights)
+
+
+def _requests(text: str, weights: str | None) -> _Names | None:
+    """Requests in a comma list; percent-encoded ids are decoded."""
+    ids = tuple(dict.fromkeys(unquote(part) for part in text.split(",") if part))
+    return _named(ids, weights) if ids else None
+
+
+def _named(values: tuple[int | str, ...], weights: str | None) -> _Names:
+    given = [part for part in (weights or "").split(",") if part]
+    fits = len(given) == len(values) and all(part.isascii() and part.isdigit() and len(part) <= 18 for part in given)  # noqa: PLR2004 (fits 64 bits)
+    if fits and len(values) > 1:
+        return _Names(values, tuple(int(part) for part in given), even=False)
+    return _Names(values, (1,) * len(values), even=len(values) > 1)

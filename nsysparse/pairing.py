@@ -1,0 +1,156 @@
+"""Pair sends with receives, so that a movement counts once though both its sides were captured.
+
+Messages between two ranks of a communicator arrive in order: the k-th send meets the k-th receive. A sequence pairs
+only as a whole (equal counts, equal sizes); from a sequence that does not, the side with more transfers is counted.
+"""
+
+from collections import Counter
+
+import polars as pl
+
+NODE = ["trace_id", "process"]
+LANE = ["communicator", "source", "target"]
+
+
+def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Add `pair_id`, `pairing` and `is_movement` to the transfers of all traces together.
+
+    Args:
+        transfers: Columns of `Found` plus `transfer_id` and `purpose`, of any number of traces.
+        anomalies: Counts sequences that both sides recorded but that do not agree.
+
+    Returns:
+        The same rows in the same order. Of a pair, the receive side stands for the movement, unless only the send
+        side's interval was recorded. The purpose that one side knows holds for both.
+    """
+    ranked = _with_ranks(transfers)
+    lanes = _with_lanes(ranked)
+    pairs = _pairs(lanes, anomalies)
+    paired = _join_pairs(ranked.drop("node"), pairs)
+    return _count_movements(paired, lanes, anomalies)
+
+
+def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Own rank where it is not recorded but follows: of two nodes in a communicator, each is whom the other names."""
+    remote = transfers.filter(pl.col("peer").is_not_null() & ~pl.col("is_self").fill_null(value=False))
+    nodes = (
+        remote.group_by("communicator", *NODE)
+        .agg(pl.col("peer").unique())
+        .filter(pl.col("peer").list.len() == 1)
+        .with_columns(pl.col("peer").list.first())
+    )
+    count = remote.select("communicator", *NODE).unique().group_by("communicator").len("nodes")
+    two = nodes.join(count.filter(pl.col("nodes") == 2), on="communicator", nulls_equal=True)  # noqa: PLR2004
+    other = two.select("communicator", other_trace="trace_id", other_process="process", inferred="peer")
+    follows = (
+        two.join(other, on="communicator", nulls_equal=True)
+        .filter((pl.col("trace_id") != pl.col("other_trace")) | (pl.col("process") != pl.col("other_process")))
+        .select("communicator", *NODE, "inferred")
+    )
+    joined = transfers.join(
+        follows, on=["communicator", *NODE], how="left", nulls_equal=True, maintain_order="left"
+    )
+    return joined.with_columns(
+        rank=pl.coalesce("rank", "inferred"), node=pl.concat_str("trace_id", pl.lit(":"), "process")
+    ).drop("inferred")
+
+
+def _with_lanes(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Sends and receives to others with both ranks known: `source`, `target` and their number `k` in issue order."""
+    sending = pl.col("side") == "send"
+    lanes = transfers.filter(
+        pl.col("side").is_in(["send", "recv"])
+        & pl.col("rank").is_not_null()
+        & pl.col("peer").is_not_null()
+        & (pl.col("rank") != pl.col("peer"))
+    ).with_columns(
+        source=pl.when(sending).then("rank").otherwise("peer"), target=pl.when(sending).then("peer").otherwise("rank")
+    )
+    order = pl.struct("call_start_ns", "transfer_id").rank("ordinal")
+    return lanes.with_columns(k=order.over(*LANE, "side"))
+
+
+def _pairs(lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Pairs as (send, recv) transfer ids, of the lanes whose two sides agree throughout."""
+    side = {
+        name: lanes.filter(pl.col("side") == name).select(
+            *LANE, "k", "node", pl.col("transfer_id").alias(name), pl.col("bytes").alias(f"{name}_bytes")
+        )
+        for name in ("send", "recv")
+    }
+    met = side["send"].join(side["recv"], on=[*LANE, "k"], how="full", coalesce=True, nulls_equal=True)
+    both_known = pl.col("send_bytes").is_not_null() & pl.col("recv_bytes").is_not_null()
+    fits = (
+        pl.col("send").is_not_null()
+        & pl.col("recv").is_not_null()
+        & (~both_known | (pl.col("send_bytes") == pl.col("recv_bytes")))
+    )
+    lane = met.group_by(LANE).agg(
+        agrees=fits.all() & (pl.col("node").n_unique() == 1) & (pl.col("node_right").n_unique() == 1),
+        seen_twice=pl.col("send").is_not_null().any() & pl.col("recv").is_not_null().any(),
+    )
+    disagree = lane.filter(pl.col("seen_twice") & ~pl.col("agrees")).height
+    if disagree:
+        anomalies["lanes-that-do-not-pair"] += disagree
+    return met.join(lane.filter("agrees"), on=LANE, nulls_equal=True).select(
+        "send", "recv", pairing=pl.when(pl.col("communicator").is_null()).then(pl.lit("positional")).otherwise(
+            pl.lit("fifo")
+        ),
+    )  # fmt: skip
+
+
+def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    numbered = pairs.sort("recv", "send").with_row_index("pair_id").with_columns(pl.col("pair_id").cast(pl.UInt32))
+    members = pl.concat(
+        [
+            numbered.select("pair_id", "pairing", transfer_id="send", partner="recv"),
+            numbered.select("pair_id", "pairing", transfer_id="recv", partner="send"),
+        ]
+    )
+    joined = transfers.join(members, on="transfer_id", how="left", maintain_order="left")
+    partner = transfers.select(
+        partner="transfer_id", partner_start="start_ns", partner_purpose="purpose", partner_rule="purpose_rule",
+        partner_bytes="bytes", partner_source="bytes_source",
+    )  # fmt: skip
+    joined = joined.join(partner, on="partner", how="left", maintain_order="left")
+    informs = (pl.col("purpose") == "unknown") & pl.col("partner_purpose").is_in(["kv", "other"])
+    receives = pl.col("side") == "recv"
+    # The receive side unless only the send side has an interval.
+    stands = pl.when(receives).then(pl.col("start_ns").is_not_null() | pl.col("partner_start").is_null()).otherwise(
+        pl.col("start_ns").is_not_null() & pl.col("partner_start").is_null()
+    )
+    return joined.with_columns(
+        purpose=pl.when(informs).then("partner_purpose").otherwise("purpose"),
+        purpose_rule=pl.when(informs)
+        .then(pl.concat_str(pl.lit("other side: "), "partner_rule"))
+        .otherwise("purpose_rule"),
+        bytes=pl.coalesce("bytes", "partner_bytes"),
+        bytes_source=pl.coalesce("bytes_source", "partner_source"),
+        is_movement=pl.when(pl.col("pair_id").is_not_null()).then(stands).otherwise(pl.lit(value=True)),
+    ).drop("partner_start", "partner_purpose", "partner_rule", "partner_bytes", "partner_source")
+
+
+def _count_movements(transfers: pl.DataFrame, lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Of transfers that were seen from both sides but did not pair, let only the side with more stand."""
+    placed = lanes.select("transfer_id", "source", "target")
+    left = transfers.filter(pl.col("pair_id").is_null() & pl.col("side").is_in(["send", "recv"])).join(
+        placed, on="transfer_id", how="left"
+    )
+    # Without ranks, a send and a receive can be the same movement only if they may have met: on two nodes, or with
+    # no peer recorded at all. One node's sends and receives with recorded peers go to and come from elsewhere.
+    nodes = pl.struct(NODE).n_unique().over("communicator")
+    may_meet = pl.col("source").is_not_null() | (nodes > 1) | pl.col("peer").is_null()
+    own_copy = pl.col("is_self").fill_null(value=False)
+    both = left.filter(may_meet | own_copy).with_columns(own_copy=own_copy, peerless=pl.col("peer").is_null())
+    key = ["purpose", "communicator", "source", "target", "own_copy", "peerless"]
+    tally = both.group_by(key).agg(
+        sends=(pl.col("side") == "send").sum(), recvs=(pl.col("side") == "recv").sum()
+    )
+    doubled = both.join(tally.filter((pl.col("sends") > 0) & (pl.col("recvs") > 0)), on=key, nulls_equal=True)
+    lesser = pl.when(pl.col("sends") > pl.col("recvs")).then(pl.lit("recv")).otherwise(pl.lit("send"))
+    silent = doubled.filter((pl.col("side") == lesser))
+    if silent.filter(~pl.col("own_copy")).height:
+        anomalies["movements-counted-by-side"] += silent.filter(~pl.col("own_copy")).height
+    return transfers.with_columns(
+        is_movement=pl.col("is_movement") & ~pl.col("transfer_id").is_in(silent["transfer_id"].implode())
+    )

@@ -1,0 +1,1 @@
+"""What range names mean in each serving system: one TOML a system, matched in the order of `BUILTIN`."""

@@ -1,0 +1,80 @@
+"""How a heatmap's values become shades, and the picture of it that stands without scripts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from markupsafe import Markup
+
+from nsysparse.document import Heatmap
+from nsysparse.render.svg import element
+
+SHADES = 6
+_LOG_FROM = 20
+"""Where the largest value is this many times the smallest, a linear scale hides most cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShadeScale:
+    """From a value to 0…1; linear from zero, or logarithmic where the values span more than a linear scale shows."""
+
+    low: float
+    high: float
+    is_log: bool
+
+    def place(self, value: float) -> float:
+        """Where `value` lies between no colour (0) and full colour (1)."""
+        if not self.is_log:
+            return min(1.0, max(0.0, value / self.high))
+        clamped = min(self.high, max(self.low, value))
+        return math.log(clamped / self.low) / math.log(self.high / self.low)
+
+    def value(self, place: float) -> float:
+        """The value at a place between 0 and 1."""
+        return self.low * (self.high / self.low) ** place if self.is_log else self.high * place
+
+
+def shade_scale(heatmap: Heatmap) -> ShadeScale:
+    """The scale that shows the structure of these values."""
+    known = [value for row in heatmap.values for value in row if value is not None and value > 0]
+    low, high = min(known, default=1.0), max(known, default=1.0)
+    return ShadeScale(low, high, high > low * _LOG_FROM)
+
+
+def picture(heatmap: Heatmap) -> Markup:
+    """The cells as one path per shade; runs of equal shade are one stroke, which keeps 20,000 cells small."""
+    scale = shade_scale(heatmap)
+    strokes: list[list[str]] = [[] for _ in range(SHADES)]
+    for y, row in enumerate(heatmap.values):
+        for shade, start, length in _runs(row, scale):
+            strokes[shade].append(f"M{start} {y}.5h{length}")
+    paths = [element("path", d="".join(each), class_=f"heat-{shade}") for shade, each in enumerate(strokes) if each]
+    return element(
+        "svg",
+        element("title", heatmap.caption),
+        *paths,
+        class_="heat",
+        viewBox=f"0 0 {max(1, len(heatmap.x))} {max(1, len(heatmap.y))}",
+        preserveAspectRatio="none",
+        width="100%",
+        height=str(min(420, max(96, 14 * len(heatmap.y)))),
+        role="img",
+    )
+
+
+def _runs(row: Sequence[float | None], scale: ShadeScale) -> list[tuple[int, int, int]]:
+    shades = [None if value is None else min(SHADES - 1, int(scale.place(value) * SHADES)) for value in row]
+    runs, start = [], 0
+    for shade, group in groupby(shades):
+        length = sum(1 for _ in group)
+        if shade is not None:
+            runs.append((shade, start, length))
+        start += length
+    return runs
+
+
+def shade_limits(heatmap: Heatmap) -> list[str]:
+    """What each shade stands for, e.g. `up to 1.2`, in the heatmap's unit."""
+    scale = shade_scale(heatmap)
+    return [f"{scale.value((shade + 1) / SHADES):.2g}" for shade in range(SHADES)]

@@ -1,0 +1,144 @@
+"""Each block kind as the HTML template draws it: texts made visible, names shortened, figures drawn."""
+
+from dataclasses import fields
+from functools import singledispatch
+from typing import Any
+
+from markupsafe import Markup
+
+from nsysparse.document import (
+    BarChart,
+    Block,
+    Callout,
+    Cell,
+    Column,
+    ColumnChart,
+    Definitions,
+    Facts,
+    Heatmap,
+    Table,
+)
+from nsysparse.render.figures import axis_end, columns, mark, throughput_bar
+from nsysparse.render.heat import picture, shade_limits
+from nsysparse.render.names import shortened, visible
+
+View = dict[str, Any]
+
+LONGEST_TITLE = 500
+_LONGEST_NAME = 48
+_LONGEST_COMMAND = 400
+"""Commands and sentences are to be copied and read whole; only a hostile one is longer."""
+_WRAPS_FROM = 32
+_TALL_FROM = 24
+_COMPACT_TO = 7
+"""Up to this many columns of short cells, a table is only as wide as it needs."""
+_MOST_FACTS_IN_A_ROW = 6
+_GLYPHS = {"bad": "▲", "good": "✓", "doubt": "≈"}
+
+
+@singledispatch
+def view(block: Block) -> View:
+    """A block's own fields, with visible texts; kinds that need more have their own function below."""
+    return _fields(block)
+
+
+def _fields(item: object) -> View:
+    values = {field.name: getattr(item, field.name) for field in fields(item)}  # type: ignore[arg-type]
+    return {name: visible(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+@view.register
+def _(block: Callout) -> View:
+    number, _, unit = visible(block.figure).partition(" ")
+    return _fields(block) | {"number": number, "unit": unit, "glyph": _GLYPHS.get(block.tone, "?")}
+
+
+@view.register
+def _(block: Facts) -> View:
+    count = len(block.items)
+    rows = -(-count // _MOST_FACTS_IN_A_ROW)
+    return {"facts": [_fields(fact) for fact in block.items], "per_row": -(-count // rows) if rows else 1}
+
+
+@view.register
+def _(block: Definitions) -> View:
+    return {"terms": [_fields(item) for item in block.items]}
+
+
+@view.register
+def _(block: Table) -> View:
+    rows = [[_cell(cell, column) for cell, column in zip(row, block.columns, strict=True)] for row in block.rows]
+    is_compact = len(block.columns) <= _COMPACT_TO and not any(cell["look"] == "words" for row in rows for cell in row)
+    return _fields(block) | {
+        "rows": rows,
+        "is_tall": len(rows) > _TALL_FROM,
+        "is_compact": is_compact,
+        "repeats_title": False,
+    }
+
+
+def _cell(cell: Cell, column: Column) -> View:
+    """A name is cut in the middle and stands whole in the title; a command or a sentence wraps instead."""
+    is_command = cell.code and " " in cell.text
+    limit = _LONGEST_NAME if cell.code and not is_command else _LONGEST_COMMAND
+    text, whole = shortened(cell.text, limit), visible(cell.text)
+    look = "r" if column.align == "right" else "" if cell.code else "words" if len(text) > _WRAPS_FROM else "word"
+    title = cell.title or ("" if text == whole else whole)
+    sort = visible(cell.sort) if isinstance(cell.sort, str) else cell.sort
+    return {
+        "text": text,
+        "title": shortened(title, LONGEST_TITLE),
+        "sort": shortened(sort, LONGEST_TITLE) if isinstance(sort, str) else sort,
+        "tone": cell.tone,
+        "code": cell.code,
+        "is_long": is_command,
+        "look": look,
+    }
+
+
+@view.register
+def _(block: BarChart) -> View:
+    end = axis_end(block)
+    bars = [
+        {
+            "label": shortened(bar.label, _LONGEST_NAME),
+            "title": shortened(bar.label, LONGEST_TITLE),
+            "detail": shortened(bar.detail, 2 * _LONGEST_NAME),
+            "verdict": visible(bar.verdict),
+            "svg": throughput_bar(bar, end),
+        }
+        for bar in block.bars
+    ]
+    return _fields(block) | {"bars": bars}
+
+
+@view.register
+def _(block: ColumnChart) -> View:
+    key = [{"label": visible(series.label), "look": mark(series.meaning)} for series in block.series]
+    return _fields(block) | {"key": key, "svg": columns(block)}
+
+
+@view.register
+def _(block: Heatmap) -> View:
+    # Plotly and numpy take a third of a second to load, and only a heatmap needs them.
+    from nsysparse.render.charts import heatmap_json
+
+    return {
+        "anchor": block.anchor,
+        "caption": visible(block.caption),
+        "unit": visible(block.unit),
+        "dropped": visible(block.dropped),
+        "rows": len(block.y),
+        "across": f"{len(block.x):,} {visible(block.x_title)}",
+        "down": f"{visible(block.y_title)} {shortened(block.y[0], 20)} to {shortened(block.y[-1], 20)}",
+        "limits": shade_limits(block),
+        "svg": picture(block),
+        "json": json_block(heatmap_json(block)),
+    }
+
+
+def json_block(text: str) -> Markup:
+    """JSON that may stand inside a script element: no character of it can end the element or a line."""
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 (escaped above)

@@ -1,0 +1,41 @@
+"""Names from a trace are untrusted: what is in them must be seen, not obeyed."""
+
+import unicodedata
+
+_TAIL = 8
+"""Characters kept at the end of a shortened name: ids often differ only there."""
+
+
+def visible(text: str) -> str:
+    """The text with control, bidi, invisible and unassigned characters spelled out, e.g. ⟨1B⟩ for ESC."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character.isprintable() or unicodedata.category(character) == "Zs"
+        else f"\u27e8{ord(character):X}\u27e9"
+        for character in text
+    )
+
+
+def shortened(text: str, limit: int) -> str:
+    """The visible text, cut in the middle where it is longer than `limit` characters."""
+    shown = visible(text)
+    if len(shown) <= limit:
+        return shown
+    tail = min(_TAIL, limit // 3)
+    return f"{shown[: limit - tail - 1]}\u2026{shown[-tail:]}"
+
+
+def unique(texts: list[str]) -> list[str]:
+    """The same texts, numbered where shortening made two alike, so that an axis keeps them apart."""
+    taken: set[str] = set()
+    result = []
+    for text in texts:
+        candidate, count = text, 1
+        while candidate in taken:
+            count += 1
+            candidate = f"{text} ({count})"
+        taken.add(candidate)
+        result.append(candidate)
+    return result

@@ -1,0 +1,66 @@
+"""SVG that stretches from a phone to a wall: x in percent, y in pixels, no viewBox, so text keeps its size.
+
+Every attribute value and every text goes through escaping; nothing is concatenated into markup.
+"""
+
+from markupsafe import Markup, escape
+
+Number = float | int
+
+
+def element(tag: str, /, *children: str | None, **attributes: object) -> Markup:
+    """One element. `class_` becomes class, `data_x` data-x; None attributes and children are left out."""
+    written = Markup().join(
+        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), value)
+        for name, value in attributes.items()
+        if value is not None
+    )
+    inside = Markup().join(escape(child) for child in children if child is not None)
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), written, inside)  # noqa: S704 (tags are ours)
+
+
+def percent(value: Number) -> str:
+    """A share of the width, with as many digits as a wide screen has pixels."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def pixels(value: Number) -> str:
+    """A vertical position, to a tenth of a pixel."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def chart(height: Number, *children: str, label: str) -> Markup:
+    """The outer element of a figure; `label` is what a screen reader says."""
+    return element(
+        "svg", element("title", label), *children, class_="chart", width="100%", height=pixels(height), role="img"
+    )
+
+
+def rect(x: Number, width: Number, y: Number, height: Number, *, look: str, title: str | None = None) -> Markup:
+    """A filled mark; `title` shows on hovering."""
+    return element(
+        "rect",
+        element("title", title) if title else None,
+        x=percent(x),
+        width=percent(max(width, 0)),
+        y=pixels(y),
+        height=pixels(height),
+        class_=look,
+    )
+
+
+def label(
+    x: Number, y: Number, text: str, *, anchor: str = "start", look: str = "lbl", dx: int | None = None
+) -> Markup:
+    """A text; `dx` shifts it by pixels."""
+    return element("text", text, x=percent(x), y=pixels(y), text_anchor=anchor, class_=look, dx=dx)
+
+
+def vertical(x: Number, top: Number, bottom: Number, look: str) -> Markup:
+    """A vertical line."""
+    return element("line", x1=percent(x), x2=percent(x), y1=pixels(top), y2=pixels(bottom), class_=look)
+
+
+def horizontal(y: Number, left: Number, right: Number, look: str) -> Markup:
+    """A horizontal line."""
+    return element("line", x1=percent(left), x2=percent(right), y1=pixels(y), y2=pixels(y), class_=look)

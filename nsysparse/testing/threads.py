@@ -1,0 +1,160 @@
+"""What a thread leaves in a trace: NVTX ranges and marks, NCCL and CUDA API calls."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from nsysparse.testing.payloads import NcclFacts, nccl_payload
+from nsysparse.testing.store import Row, Value
+
+if TYPE_CHECKING:
+    from nsysparse.testing.processes import Process
+
+PUSH_POP, START_END, MARK, DOMAIN = 59, 60, 34, 75  # NVTX_EVENTS.eventType
+NCCL = "NCCL"
+
+PayloadForm = Literal["json", "json-id", "blob", "dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A recorded CUDA API call; GPU work refers to it by process and correlation id."""
+
+    global_pid: int
+    correlation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One thread of a process. Make it with `Process.thread`. All times are ns since the start of the capture."""
+
+    process: "Process"
+    global_tid: int
+
+    def push_pop(
+        self,
+        text: str,
+        start: int,
+        end: int | None,
+        *,
+        domain: str | None = None,
+        registered: bool = False,
+        end_null: bool = False,
+        **columns: Value,
+    ) -> None:
+        """A push/pop range; `end` None: never popped, exported as ending with the capture; `end_null`: without end."""
+        self._event(PUSH_POP, text, start, end, domain, registered=registered, end_null=end_null, columns=columns)
+
+    def start_end(
+        self,
+        text: str,
+        start: int,
+        end: int | None,
+        *,
+        end_thread: "Thread | None" = None,
+        domain: str | None = None,
+        registered: bool = False,
+        **columns: Value,
+    ) -> None:
+        """A start/end range, ended by `end_thread` if not by this thread; `end` None: never ended."""
+        more: dict[str, Value] = {"rangeId": self.process.range_id()}
+        if end is not None:
+            more["endGlobalTid"] = (end_thread or self).global_tid
+        self._event(START_END, text, start, end, domain, registered=registered, columns={**more, **columns})
+
+    def mark(
+        self, text: str, at: int, *, domain: str | None = None, registered: bool = False, **columns: Value
+    ) -> None:
+        """An instantaneous event."""
+        self._event(MARK, text, at, None, domain, registered=registered, end_null=True, columns=columns)
+
+    def nccl(
+        self,
+        call: str,
+        start: int,
+        end: int | None,
+        *,
+        payload: PayloadForm | None = "json",
+        registered: bool = True,
+        **facts: Unpack[NcclFacts],
+    ) -> None:
+        """A range of the NCCL domain, with a payload if facts are given.
+
+        Args:
+            call: The C function, such as `ncclSend` or `ncclGroupEnd`.
+            start: When the host entered it, ns.
+            end: When the host left it, ns.
+            payload: `json` in jsonText, `json-id` in jsonTextId, `blob` in binaryData, `dropped`: the layout is
+                declared but the export left the values out; None: no trace of it, as in old exports.
+            registered: Whether NVTX knows the name as a registered string (then the text stands in StringIds).
+            facts: communicator, nbytes, peer, nranks, rank, device: what the call's payload says.
+        """
+        store, columns = self.process.store, dict[str, Value]()
+        domain = self.process.domain_id(NCCL, self.global_tid, start)
+        if facts and payload is not None:
+            if payload in {"blob", "dropped"} and not store.has("NVTX_EVENTS", "binaryData"):
+                raise ValueError(
+                    f"schema {store.schema} has no NVTX payload tables: a {payload} payload needs 3.25 or newer"
+                )
+            content = nccl_payload(call, facts)
+            self.process.payloads[content.schema_id, content.entries] = content
+            match payload:
+                case "json":
+                    columns["jsonText"] = content.as_json()
+                case "json-id":
+                    columns["jsonTextId"] = store.string(content.as_json())
+                case "blob":
+                    columns["binaryData"] = content.as_blob(domain)
+                case "dropped":
+                    pass
+        self._event(PUSH_POP, call, start, end, NCCL, registered=registered, columns=columns)
+
+    def launch(
+        self,
+        start: int,
+        end: int,
+        name: str = "cudaLaunchKernelExC_v11060",
+        *,
+        correlation: int | None = None,
+        **columns: Value,
+    ) -> Call:
+        """A recorded CUDA API call, with a correlation id of its own unless one is given."""
+        call = Call(self.process.global_pid, self.process.correlation() if correlation is None else correlation)
+        self.process.store.add(
+            "CUPTI_ACTIVITY_KIND_RUNTIME",
+            **{
+                "start": start,
+                "end": end,
+                "globalTid": self.global_tid,
+                "correlationId": call.correlation,
+                "nameId": self.process.store.string(name),
+                **columns,
+            },
+        )
+        return call
+
+    def _event(
+        self,
+        kind: int,
+        text: str,
+        start: int,
+        end: int | None,
+        domain: str | None,
+        *,
+        registered: bool,
+        columns: Mapping[str, Value],
+        end_null: bool = False,
+    ) -> None:
+        store = self.process.store
+        # An empty name leaves both columns NULL, as the exporter does.
+        name: Row = {"textId": store.string(text)} if registered else {"text": text or None}
+        place: Row = {
+            "start": start,
+            "end": None if end_null else end,
+            "eventType": kind,
+            "globalTid": self.global_tid,
+            "domainId": self.process.domain_id(domain, self.global_tid, start),
+        }
+        row = store.add("NVTX_EVENTS", **{**place, **name, **columns})
+        if end is None and not end_null:
+            self.process.open_rows.append(row)

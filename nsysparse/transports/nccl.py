@@ -1,0 +1,207 @@
+"""NCCL Send/Recv: calls from NCCL's own NVTX ranges, time from the SendRecv kernels they launched.
+
+A call has bytes and peer, a kernel has time; they meet through the launch. One kernel can serve many calls (a group),
+several kernels one group. A kernel without a recorded call is a transfer of unknown size, and a call without a kernel
+a transfer of unknown time: neither is dropped.
+"""
+
+import dataframely as dy
+import numpy as np
+import polars as pl
+
+from nsysparse.apportion import apportion
+from nsysparse.frames import Found
+from nsysparse.intervals import innermost_container
+from nsysparse.source import nccl_domain
+from nsysparse.source.trace import Trace
+from nsysparse.transports.nccl_groups import CALL, GROUP_END, GROUP_START, launching_range
+
+NAME = "nccl"
+NEEDS = (
+    "NVTX_EVENTS(start, end, eventType, globalTid, text or textId)",
+    "CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, demangledName)",
+    "CUPTI_ACTIVITY_KIND_RUNTIME(start, end, globalTid, correlationId)",
+)
+SIDES = {name: "send" for name in nccl_domain.SENDS} | {name: "recv" for name in nccl_domain.RECEIVES}
+_KINDS = {nccl_domain.GROUP_START: GROUP_START, nccl_domain.GROUP_END: GROUP_END}
+_SIDE_ORDER = {"send": 0, "recv": 1}
+
+
+def find(trace: Trace) -> dy.DataFrame[Found]:
+    """All Send/Recv transfers of a trace, each seen from one side, sorted by when and where they were issued.
+
+    Purpose is set only where a collective call launched the kernel; all else is for later stages to decide.
+    """
+    ranges = _ranges(trace)
+    kernels = _kernels(trace, ranges)
+    found = pl.concat([_from_calls(trace, ranges, kernels), _from_lone_kernels(kernels)], how="diagonal")
+    order = ["process", "thread", "call_start_ns", "start_ns", "device_id", "end_ns", "issue"]
+    return Found.validate(
+        found.sort(order, nulls_last=True)
+        .with_columns(
+            trace_id=pl.lit(trace.trace_id),
+            transport=pl.lit(NAME),
+            interval_kind=pl.when(pl.col("start_ns").is_not_null()).then(pl.lit("gpu")),
+        )
+        .select(Found.column_names())
+    )
+
+
+def _ranges(trace: Trace) -> pl.DataFrame:
+    """NCCL's calls and group marks with `owner`: the range_id that launches them (null when it is not recorded)."""
+    ranges = trace.ranges.filter(pl.col("style") == "push_pop").join(
+        trace.labels.filter(nccl_domain.is_nccl()).select("label_id", "name"), on="label_id"
+    )
+    launching = [*SIDES, *_KINDS, *nccl_domain.COLLECTIVES]
+    ranges = ranges.filter(pl.col("name").is_in(launching)).sort("range_id")  # per thread: by (start, -end)
+    kinds = ranges["name"].replace_strict(_KINDS, default=CALL, return_dtype=pl.Int8).to_numpy()
+    starts, ends = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
+    owner = np.full(ranges.height, -1, dtype=np.int64)
+    for rows in _by_thread(ranges["thread"]):
+        position = launching_range(kinds[rows], starts[rows], ends[rows])
+        owner[rows] = np.where(position >= 0, rows[position], -1)
+    ids = ranges["range_id"].to_numpy()
+    owned = pl.Series(np.where(owner >= 0, ids[owner] if len(ids) else owner, -1), dtype=pl.Int64)
+    return ranges.with_columns(owner=owned).with_columns(owner=pl.when(pl.col("owner") >= 0).then("owner"))
+
+
+def _by_thread(threads: pl.Series) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Row positions of each thread, in row order."""
+    grouped = pl.DataFrame({"thread": threads}).with_row_index("row").group_by("thread", maintain_order=True)
+    return [rows["row"].to_numpy().astype(np.int64) for _, rows in grouped]
+
+
+def _kernels(trace: Trace, ranges: pl.DataFrame) -> pl.DataFrame:
+    """NCCL kernels that move point-to-point data, with `owner`: the NCCL range whose launch they came from.
+
+    A SendRecv kernel always counts. Another NCCL kernel counts only for a group of Sends and Receives that has no
+    SendRecv kernel: NCCL names a kernel after the first of the operations it serves.
+    """
+    ops = trace.gpu_ops.filter((pl.col("kind") == "kernel") & pl.col("name").str.contains(nccl_domain.ANY_KERNEL))
+    ops = ops.with_columns(is_send_recv=pl.col("name").str.contains(nccl_domain.SEND_RECV_KERNEL))
+    owners = ranges.filter(pl.col("owner") == pl.col("range_id").cast(pl.Int64)).select("range_id", "name", "thread",
+        "start_ns", "end_ns").vstack(_closing_ends(ranges)).unique("range_id").sort("range_id")  # fmt: skip
+    owner = np.full(ops.height, -1, dtype=np.int64)
+    launch_thread = ops["launch_thread"]
+    lanes = {thread: rows for (thread,), rows in owners.group_by("thread")}
+    for (thread,), part in (
+        ops.select("launch_start_ns", "launch_end_ns", launch_thread).with_row_index("row").group_by("launch_thread")
+    ):
+        if thread not in lanes:
+            continue
+        lane = lanes[thread].sort("start_ns", "end_ns", descending=[False, True])
+        inside = innermost_container(
+            lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy(),
+            part["launch_start_ns"].to_numpy(), part["launch_end_ns"].to_numpy(),
+        )  # fmt: skip
+        ids = lane["range_id"].to_numpy().astype(np.int64)
+        owner[part["row"].to_numpy()] = np.where(inside >= 0, ids[inside], -1)
+    ops = ops.with_columns(owner=pl.Series(owner)).with_columns(owner=pl.when(pl.col("owner") >= 0).then("owner"))
+    ops = ops.join(owners.select(owner=pl.col("range_id").cast(pl.Int64), owner_name="name"), on="owner", how="left")
+    point_to_point = ranges.filter(pl.col("name").is_in(list(SIDES)) & pl.col("owner").is_not_null())
+    serves_calls = pl.col("owner").is_in(point_to_point["owner"].unique().implode())
+    has_send_recv = pl.col("is_send_recv").any().over("owner")
+    ops = ops.with_columns(serves_calls=serves_calls.fill_null(value=False))
+    return ops.filter(
+        pl.col("is_send_recv") | (pl.col("serves_calls") & ~has_send_recv & pl.col("owner").is_not_null())
+    ).sort("start_ns", "end_ns", "device_id", "op_id")
+
+
+def _closing_ends(ranges: pl.DataFrame) -> pl.DataFrame:
+    """The GroupEnd ranges that launch a group."""
+    closing = ranges["owner"].drop_nulls().unique().cast(pl.UInt32)
+    return ranges.filter(pl.col("range_id").is_in(closing.implode())).select(
+        "range_id", "name", "thread", "start_ns", "end_ns"
+    )
+
+
+def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
+    """One transfer per Send or Recv call, with its share of the kernels of its group."""
+    calls = ranges.filter(pl.col("name").is_in(list(SIDES))).select(
+        "process",
+        "thread",
+        "owner",
+        "range_id",
+        side=pl.col("name").replace_strict(SIDES, return_dtype=pl.String),
+        call_start_ns="start_ns",
+        call_end_ns="end_ns",
+        issue=pl.col("range_id").cast(pl.Int64),
+    )
+    work = kernels.filter("serves_calls").group_by("owner").agg(
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+        length=(pl.col("end_ns") - pl.col("start_ns")).sum(),
+        kernel_count=pl.len().cast(pl.UInt32),
+        device_id=pl.col("device_id").unique().sort().first(),
+        stream_id=pl.col("stream_id").unique().sort().first(),
+    )  # fmt: skip
+    calls = (
+        calls.join(trace.payloads.select("range_id", "communicator", "bytes", "peer"), on="range_id", how="left")
+        .join(work, on="owner", how="left")
+        .with_columns(
+            kernel_ops=pl.when(pl.col("kernel_count").is_not_null()).then(pl.len().over("owner")).cast(pl.UInt32),
+            kernel_count=pl.col("kernel_count").fill_null(0),
+            group_key=pl.when(pl.col("kernel_count").is_not_null()).then("owner"),
+            bytes_source=pl.when(pl.col("bytes").is_not_null()).then(pl.lit("payload")),
+        )
+    )
+    calls = _with_ranks(trace, calls)
+    calls = _share_time(calls)
+    return calls.with_columns(pl.col("communicator").cast(pl.String)).drop("range_id", "owner", "length")
+
+
+def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
+    """Own rank where the communicator's creation was recorded; self copies and first uses follow from it."""
+    created = (
+        trace.payloads.filter(pl.col("rank").is_not_null() & pl.col("communicator").is_not_null())
+        .join(trace.ranges.select("range_id", "process"), on="range_id")
+        .group_by("process", "communicator")
+        .agg(pl.col("rank").unique())
+        .filter(pl.col("rank").list.len() == 1)  # one process with several ranks of a communicator: cannot tell
+        .with_columns(pl.col("rank").list.first(), created=pl.lit(value=True))
+    )
+    first = pl.struct("call_start_ns", "issue").rank("ordinal").over("process", "communicator", "peer", "side") == 1
+    return (
+        calls.join(created, on=["process", "communicator"], how="left", nulls_equal=False, maintain_order="left")
+        .with_columns(
+            is_self=pl.col("peer") == pl.col("rank"),
+            is_first_use=pl.when(pl.col("communicator").is_not_null()).then(
+                pl.col("created").fill_null(value=False) & first
+            ),
+        )
+        .drop("created")
+    )
+
+
+def _share_time(calls: pl.DataFrame) -> pl.DataFrame:
+    """Divide each group's kernel time among its calls: by bytes, or equally where any of them is unknown."""
+    alone = calls.filter((pl.col("kernel_ops") == 1) | pl.col("kernel_ops").is_null())
+    shared = calls.filter(pl.col("kernel_ops") > 1).sort(
+        "owner", "peer", pl.col("side").replace_strict(_SIDE_ORDER, return_dtype=pl.Int8), "issue", nulls_last=True
+    )
+    times: list[int] = []
+    for (_,), group in shared.select("owner", "bytes", "length").group_by("owner", maintain_order=True):
+        known = group["bytes"].null_count() == 0
+        times += apportion(group["length"][0], group["bytes"].to_list() if known else [0] * group.height)
+    return pl.concat(
+        [alone.with_columns(time_ns="length"), shared.with_columns(time_ns=pl.Series(times, dtype=pl.Int64))]
+    )
+
+
+def _from_lone_kernels(kernels: pl.DataFrame) -> pl.DataFrame:
+    """SendRecv kernels that no recorded Send or Recv call launched: data moved, how much and where to is unknown."""
+    lone = kernels.filter(~pl.col("serves_calls"))
+    collective = pl.col("owner_name").is_in(nccl_domain.COLLECTIVES)
+    return lone.select(
+        "start_ns", "end_ns", "device_id", "stream_id", "process",
+        time_ns=pl.col("end_ns") - pl.col("start_ns"),
+        kernel_count=pl.lit(1, dtype=pl.UInt32),
+        # Below zero: apart from the range ids that name the groups of recorded calls.
+        group_key=-1 - pl.col("op_id").cast(pl.Int64),
+        side=pl.lit(None, dtype=pl.String),
+        purpose=pl.when(collective).then(pl.lit("other")),
+        purpose_rule=pl.when(collective).then(pl.concat_str(pl.lit("nccl/"), "owner_name")),
+        thread="launch_thread",
+        call_start_ns="launch_start_ns",
+        call_end_ns="launch_end_ns",
+    )  # fmt: skip
