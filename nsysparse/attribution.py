@@ -140,8 +140,8 @@ def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[
         Columns of `Shares`. Σ over a movement's shares equals its bytes and time exactly.
     """
     moving = transfers.filter("is_movement")
-    layers = {text: _layers(text, weights, layer_count) for text, weights in _texts(moving, "layer")}
-    requests = {text: _requests(text, weights) for text, weights in _texts(moving, "request")}
+    layers = {(text, weights): _layers(text, weights, layer_count) for text, weights in _texts(moving, "layer")}
+    requests = {(text, weights): _requests(text, weights) for text, weights in _texts(moving, "request")}
     unreadable = [key for key, names in layers.items() if names is None]
     if unreadable:
         bad = pl.Series([text for text, _ in unreadable])

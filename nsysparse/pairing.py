@@ -136,10 +136,10 @@ def _count_movements(transfers: pl.DataFrame, lanes: pl.DataFrame, anomalies: Co
     left = transfers.filter(pl.col("pair_id").is_null() & pl.col("side").is_in(["send", "recv"])).join(
         placed, on="transfer_id", how="left"
     )
-    # Without ranks, a send and a receive can be the same movement only if they may have met: on two nodes, or with
-    # no peer recorded at all. One node's sends and receives with recorded peers go to and come from elsewhere.
-    nodes = pl.struct(NODE).n_unique().over("communicator")
-    may_meet = pl.col("source").is_not_null() | (nodes > 1) | pl.col("peer").is_null()
+    # Without ranks, a send and a receive can be the same movement only if they may have met: one device's sends and
+    # receives go to and come from elsewhere.
+    places = pl.struct(*NODE, "device_id").n_unique().over("communicator")
+    may_meet = pl.col("source").is_not_null() | (places > 1)
     own_copy = pl.col("is_self").fill_null(value=False)
     both = left.filter(may_meet | own_copy).with_columns(own_copy=own_copy, peerless=pl.col("peer").is_null())
     key = ["purpose", "communicator", "source", "target", "own_copy", "peerless"]

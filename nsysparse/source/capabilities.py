@@ -106,8 +106,8 @@ def _nccl_payloads(
         return Capability("absent", reason, EXPORT_AGAIN)
     return Capability(
         "absent",
-        f"no payload came with the NCCL ranges, so {what} are unknown: nsys up to 2023.4 drops payloads on SQLite"
-        " export, NCCL before 2.16 writes none, and communicators need NCCL 2.25",
+        f"no payload came with the NCCL ranges, so {what} are unknown (nsys up to 2023.4 drops payloads on SQLite"
+        " export; NCCL writes sizes since 2.16, communicators since 2.25)",
         EXPORT_AGAIN + "   # with nsys 2024.5 or newer",
     )
 

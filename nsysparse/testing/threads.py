@@ -58,8 +58,8 @@ class Thread:
     ) -> None:
         """A start/end range, ended by `end_thread` if not by this thread; `end` None: never ended."""
         more: dict[str, Value] = {"rangeId": self.process.range_id()}
-        if end is not None:
-            more["endGlobalTid"] = (end_thread or self).global_tid
+        if end_thread is not None and end_thread != self:  # the exporter names only another thread
+            more["endGlobalTid"] = end_thread.global_tid
         self._event(START_END, text, start, end, domain, registered=registered, columns={**more, **columns})
 
     def mark(

@@ -1,0 +1,228 @@
+"""The stages, wired: the only place that knows their order."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dataframely as dy
+import polars as pl
+
+from nsysparse.analysis import Analysis, Notice, Setting, TraceFacts
+from nsysparse.attribution import agree_between_sides, annotate, shares
+from nsysparse.catalog.loader import find_model
+from nsysparse.frames import Found, GpuOps, NvtxRanges, Shares, Transfers
+from nsysparse.metrics.assemble import assemble
+from nsysparse.metrics.measured import select
+from nsysparse.pairing import pair
+from nsysparse.projection import project
+from nsysparse.purpose import with_purpose
+from nsysparse.scopes import find_scopes, process_fact
+from nsysparse.source.extract import read_trace
+from nsysparse.source.trace import Trace
+from nsysparse.theory.links import resolve
+from nsysparse.transports import TRANSPORTS
+
+Progress = Callable[[str], None]
+DEFAULT_THRESHOLD = 0.20
+
+
+def _silent(_: str) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user can ask of an analysis; None means not given.
+
+    Attributes:
+        link: Link id from the catalogue, perhaps `…@bidirectional`.
+        peak_gb_s: One-direction peak in GB/s, instead of the catalogue's.
+        model: Model id from the catalogue.
+        layers: Number of layers, for annotations that say `layer=all`.
+        threshold: Share of the time to first token over which the KV gap is too much.
+    """
+
+    link: str | None = None
+    peak_gb_s: float | None = None
+    model: str | None = None
+    layers: int | None = None
+    threshold: float = DEFAULT_THRESHOLD
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Traces with their transfers found, paired and attributed; what metrics and exports start from."""
+
+    traces: tuple[Trace, ...]
+    transfers: dy.DataFrame[Transfers]
+    shares: dy.DataFrame[Shares]
+    requests: pl.DataFrame
+    roles: Mapping[str, str]
+    anomalies: Counter[str]
+
+
+def analyse(paths: Sequence[Path], options: Options | None = None, progress: Progress = _silent) -> Analysis:
+    """Analyse one or more exports.
+
+    Args:
+        paths: The .sqlite files.
+        options: What to compare with.
+        progress: Is told what is being done, for people who wait.
+
+    Raises:
+        NsysparseError: A file cannot be used, or an option names something unknown.
+    """
+    asked = options or Options()
+    model = find_model(asked.model) if asked.model else None
+    peak = resolve(asked.link, asked.peak_gb_s)
+    layer_count = asked.layers or (model.layers if model else None)
+    study = study_traces(paths, layer_count, progress)
+    progress("computing metrics")
+    facts = [_facts(trace, study.roles) for trace in study.traces]
+    return assemble(
+        select(study.transfers, study.shares),
+        facts,
+        study.requests,
+        _settings(asked),
+        _notice(study.traces),
+        study.anomalies,
+        model,
+        peak,
+    )
+
+
+def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progress = _silent) -> Study:
+    """Read exports and find, pair and attribute their transfers.
+
+    Args:
+        paths: The .sqlite files; together they are one run.
+        layer_count: Layers of the model, for `layer=all`.
+        progress: Is told what is being done.
+    """
+    traces, parts, requests = [], [], []
+    anomalies: Counter[str] = Counter()
+    roles: dict[str, str] = {}
+    next_id = 0
+    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
+        progress(f"reading {path.name}")
+        trace = read_trace(path, trace_id, all_gpu_work=False)
+        scopes = find_scopes(trace)
+        found = pl.concat([transport.find(trace) for transport in TRANSPORTS])
+        numbered = found.with_row_index("transfer_id", offset=next_id).with_columns(
+            pl.col("transfer_id").cast(pl.UInt32)
+        )
+        next_id += found.height
+        parts.append(annotate(with_purpose(numbered, scopes), scopes, anomalies))
+        requests.append(_announced(scopes))
+        said = process_fact(scopes, "role")["role"].unique().sort().to_list()
+        if said:
+            roles[trace_id] = said[0] if len(said) == 1 else "mixed"
+        anomalies += trace.anomalies
+        traces.append(trace)
+    progress("pairing and attributing transfers")
+    paired = agree_between_sides(pair(pl.concat(parts), anomalies), anomalies)
+    divided = shares(paired, layer_count, anomalies)
+    announced = pl.concat(requests).group_by("request_id").agg(
+        pl.col("start_ns").min(), pl.col("prompt_tokens").max()
+    ).sort("request_id")  # fmt: skip
+    return Study(
+        traces=tuple(traces),
+        transfers=_finished(paired, divided),
+        shares=Shares.validate(divided),
+        requests=announced,
+        roles=roles,
+        anomalies=anomalies,
+    )
+
+
+def nvtx_ranges(path: Path, trace_id: str) -> dy.DataFrame[NvtxRanges]:
+    """NVTX ranges of an export with their projection onto the GPU."""
+    trace = read_trace(path, trace_id, all_gpu_work=True)
+    return project(trace.ranges, trace.labels, trace.gpu_ops)
+
+
+def gpu_ops(path: Path, trace_id: str) -> dy.DataFrame[GpuOps]:
+    """All GPU operations of an export with their launches."""
+    return read_trace(path, trace_id, all_gpu_work=True).gpu_ops
+
+
+def trace_ids(paths: Sequence[Path]) -> list[str]:
+    """A short unique name for each input: its stem, numbered where stems repeat."""
+    seen: Counter[str] = Counter()
+    names = []
+    for path in paths:
+        seen[path.stem] += 1
+        names.append(path.stem if seen[path.stem] == 1 else f"{path.stem}#{seen[path.stem]}")
+    return names
+
+
+def _finished(paired: pl.DataFrame, divided: pl.DataFrame) -> dy.DataFrame[Transfers]:
+    """Transfers with the layer and request that are theirs alone; null where a movement divides among several."""
+    single = divided.filter(pl.len().over("transfer_id") == 1).select(
+        "transfer_id", "layer", "layer_provenance", "request_id", "request_provenance"
+    )
+    several = divided.group_by("transfer_id").agg(pl.len()).filter(pl.col("len") > 1).select(
+        "transfer_id",
+        several=pl.lit("estimated"),
+    )  # fmt: skip
+    own = paired.drop("layer_provenance", "request_provenance").join(
+        pl.concat([single, several.select("transfer_id")], how="diagonal"), on="transfer_id", how="left",
+        maintain_order="left",
+    )  # fmt: skip
+    empty = {"wire_ns": pl.Int64, "wire_basis": pl.String, "peer_wait_ns": pl.Int64}
+    return Transfers.validate(
+        own.with_columns(pl.lit(None, dtype=dtype).alias(name) for name, dtype in empty.items()).select(
+            Transfers.column_names()
+        )
+    )
+
+
+def _announced(scopes: pl.DataFrame) -> pl.DataFrame:
+    """Requests as `kv_request` ranges announce them: id, start and prompt length."""
+    return scopes.filter((pl.col("kind") == "request") & pl.col("request").is_not_null()).select(
+        request_id="request",
+        start_ns="start_ns",
+        prompt_tokens=pl.col("prompt").cast(pl.Int64, strict=False),
+    )
+
+
+def _facts(trace: Trace, roles: Mapping[str, str]) -> TraceFacts:
+    role = roles.get(trace.trace_id)
+    return TraceFacts(
+        trace_id=trace.trace_id,
+        file=trace.file,
+        nsys_version=trace.nsys_version,
+        schema_version=trace.schema_version,
+        role=role,
+        role_source="kv_role mark" if role else None,
+        duration_ns=trace.duration_ns,
+        gpus=trace.gpus,
+        capabilities=trace.capabilities,
+    )
+
+
+def _notice(traces: Sequence[Trace]) -> Notice | None:
+    labels = sorted({trace.synthetic for trace in traces if trace.synthetic})
+    return Notice("synthetic", " ".join(labels)) if labels else None
+
+
+def _settings(asked: Options) -> dict[str, Setting]:
+    def given(value: object) -> Setting:
+        return Setting(value, "option" if value is not None else "not given")
+
+    absent = Setting(None, "not in this version")
+    return {
+        "threshold": Setting(asked.threshold, "default" if asked.threshold == DEFAULT_THRESHOLD else "option"),
+        "link": given(asked.link),
+        "peak_gb_s": given(asked.peak_gb_s),
+        "box": absent,
+        "model": given(asked.model),
+        "tp": absent,
+        "kv_dtype": Setting("16-bit", "default"),
+        "wire_dtype": absent,
+        "presets": Setting(list(("own", "torch", "generic")), "default"),
+        "layers": given(asked.layers),
+        "time_range": absent,
+        "clock": absent,
+    }

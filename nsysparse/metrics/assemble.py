@@ -1,0 +1,124 @@
+"""Put all metrics together into one analysis."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from nsysparse import __version__
+from nsysparse.analysis import (
+    Analysis,
+    Distribution,
+    Link,
+    LinkTheory,
+    Notice,
+    Reason,
+    Request,
+    Setting,
+    Theory,
+    TraceFacts,
+)
+from nsysparse.catalog.entries import Model
+from nsysparse.metrics.attributed import layer_request, layers, requests, unattributed
+from nsysparse.metrics.links import links, message_sizes, with_ends
+from nsysparse.metrics.measured import Measured, distribution, interval_rate, steady
+from nsysparse.metrics.reasons import reasons
+from nsysparse.metrics.totals import excluded, totals
+from nsysparse.metrics.verdict import verdict
+from nsysparse.metrics.warnings import warnings
+from nsysparse.theory.kv_cache import bytes_per_token
+from nsysparse.theory.links import Peak
+
+
+def assemble(
+    measured: Measured,
+    traces: Sequence[TraceFacts],
+    announced: pl.DataFrame,
+    settings: Mapping[str, Setting],
+    notice: Notice | None,
+    anomalies: Counter[str],
+    model: Model | None,
+    peak: Peak | None,
+) -> Analysis:
+    """All numbers of a report, with a reason for each that is unknown.
+
+    Args:
+        measured: Movements and their shares.
+        traces: Facts about the inputs.
+        announced: Requests as their ranges announce them.
+        settings: What was asked, and by whom.
+        notice: What the reader must know first.
+        anomalies: What the stages counted.
+        model: The model served, if named.
+        peak: The link's rates, if named.
+    """
+    ended = with_ends(measured)
+    found_links, found_totals, left_out = links(ended, peak), totals(measured), excluded(measured)
+    found_requests = requests(measured, announced, model)
+    too_fast = sum(link.inconsistent_count for link in found_links)
+    if too_fast:
+        anomalies = anomalies + Counter({"rates-above-peak": too_fast})
+    threshold = settings["threshold"].value
+    analysis = Analysis(
+        nsysparse=__version__,
+        verdict=replace(
+            verdict(found_totals, found_links, left_out, traces, float(str(threshold))),
+            request_count=len(found_requests),
+        ),
+        notice=notice,
+        traces=tuple(traces),
+        settings=settings,
+        totals=found_totals,
+        summary=_summary(measured),
+        links=found_links,
+        ports=None,
+        layers=layers(measured),
+        requests=found_requests,
+        layer_request=layer_request(measured),
+        message_sizes=message_sizes(ended),
+        lengths=None,
+        timeline=None,
+        unattributed=unattributed(measured),
+        excluded=left_out,
+        decode=None,
+        clocks=None,
+        theory=_theory(found_links, found_requests, model),
+        whatif=None,
+        findings=(),
+        reasons=(),
+        warnings=warnings(anomalies),
+    )
+    return replace(analysis, reasons=_reasons(analysis))
+
+
+def _reasons(analysis: Analysis) -> tuple[Reason, ...]:
+    return reasons(analysis, [trace.capabilities for trace in analysis.traces])
+
+
+_METRICS = (
+    "wire_gb_s", "kernel_gb_s", "delivered_gb_s", "message_bytes", "peer_wait_ms", "exposed_ms", "kv_gap_ms",
+    "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
+)  # fmt: skip
+
+
+def _summary(measured: Measured) -> dict[str, Distribution | None]:
+    counted = steady(measured.movements)
+    known = {
+        "kernel_gb_s": distribution(counted.select(interval_rate().alias("rate"))["rate"]),
+        "message_bytes": distribution(counted["bytes"]),
+    }
+    return {name: known.get(name) for name in _METRICS}
+
+
+def _theory(found_links: Sequence[Link], found_requests: Sequence[Request], model: Model | None) -> Theory:
+    expected = [request.expected_bytes for request in found_requests]
+    known = [value for value in expected if value is not None]
+    return Theory(
+        kv_bytes_per_token=bytes_per_token(model) if model else None,
+        expected_bytes=sum(known) if expected and len(known) == len(expected) else None,
+        by_link=tuple(
+            LinkTheory(link=link.link_key, line_rate_ns=link.theoretical_ns, practical_ns=link.practical_ns)
+            for link in found_links
+        ),
+    )

@@ -1,0 +1,108 @@
+"""Layers, requests and their crossing; what none of them explains stays visible beside them."""
+
+import polars as pl
+
+from nsysparse.analysis import Cell, Layer, Request, Unattributed
+from nsysparse.catalog.entries import Model
+from nsysparse.metrics.measured import DEVICE, Measured, busy, known_sum, known_sum_expr
+from nsysparse.theory.kv_cache import kv_bytes
+
+
+def layers(measured: Measured) -> tuple[Layer, ...]:
+    """What each layer's transfers cost, in layer order."""
+    return tuple(
+        Layer(
+            layer=row["layer"],
+            movement_count=row["movement_count"],
+            bytes=row["bytes"],
+            time_ns=row["time_ns"],
+            busy_ns=row["busy_ns"],
+            wire_ns=None,
+            peer_wait_ns=None,
+            exposed_wire_ns=None,
+            exposed_wait_ns=None,
+            overlapped_ns=None,
+            headline_gb_s=None,
+            provenance=row["provenance"],
+        )
+        for row in _grouped(measured, "layer", "layer_provenance")
+    )
+
+
+def requests(measured: Measured, announced: pl.DataFrame, model: Model | None) -> tuple[Request, ...]:
+    """What each request's transfers cost, by request id.
+
+    Args:
+        measured: Movements and shares.
+        announced: What request ranges say: `request_id`, `start_ns`, `prompt_tokens`, one row per id.
+        model: For the bytes that a prompt of known length must move.
+    """
+    told = {row["request_id"]: row for row in announced.iter_rows(named=True)}
+    found = []
+    for row in _grouped(measured, "request_id", "request_provenance"):
+        said = told.get(row["request_id"], {"start_ns": None, "prompt_tokens": None})
+        tokens = said["prompt_tokens"]
+        found.append(
+            Request(
+                request_id=row["request_id"],
+                start_ns=said["start_ns"],
+                movement_count=row["movement_count"],
+                bytes=row["bytes"],
+                expected_bytes=kv_bytes(model, tokens) if model and tokens is not None else None,
+                time_ns=row["time_ns"],
+                busy_ns=row["busy_ns"],
+                provenance=row["provenance"],
+                prompt_tokens=tokens,
+                verdict="unknown",
+                **dict.fromkeys(_PATH),
+            )
+        )
+    return tuple(found)
+
+
+_PATH = (
+    "span", "wire_ns", "peer_wait_ns", "gap_ns", "exposed_to_request_ns", "queue_ns", "prefill_ns", "handoff_ns",
+    "overlap_ns", "transfer_span_ns", "ready_to_decode_ns", "first_decode_ns", "path_ns", "kv_gap_ns", "kv_gap_share",
+    "ttft_ns", "ttft_convention", "tpot_impact_ns", "uncertainty_ns", "clock",
+)  # fmt: skip
+
+
+def layer_request(measured: Measured) -> tuple[Cell, ...]:
+    """The crossing of layers and requests, sparse."""
+    known = measured.shares.filter(pl.col("layer").is_not_null() & pl.col("request_id").is_not_null())
+    cells = known.group_by("layer", "request_id").agg(known_sum_expr("bytes"), pl.col("time_ns").sum())
+    return tuple(
+        Cell(layer=layer, request_id=request, bytes=nbytes, time_ns=time)
+        for layer, request, nbytes, time in cells.select("layer", "request_id", "bytes", "time_ns")
+        .sort("layer", "request_id")
+        .iter_rows()
+    )
+
+
+def unattributed(measured: Measured) -> dict[str, Unattributed]:
+    """What has no layer, and what has no request."""
+    missing = {}
+    for name, column in (("layer", "layer"), ("request", "request_id")):
+        rest = measured.shares.filter(pl.col(column).is_null())
+        missing[name] = Unattributed(
+            movement_count=rest["transfer_id"].n_unique(),
+            bytes=known_sum(rest["bytes"]),
+            time_ns=known_sum(rest["time_ns"]) or 0,
+        )
+    return missing
+
+
+def _grouped(measured: Measured, by: str, how: str) -> list[dict[str, object]]:
+    shares = measured.shares.filter(pl.col(by).is_not_null())
+    sums = shares.group_by(by).agg(
+        movement_count=pl.col("transfer_id").n_unique(), bytes=known_sum_expr("bytes"), time_ns=pl.col("time_ns").sum()
+    )
+    spans = shares.select(by, "transfer_id").unique().join(
+        measured.movements.select("transfer_id", *DEVICE, "start_ns", "end_ns"), on="transfer_id"
+    )  # fmt: skip
+    known_how: dict[object, dict[str, int]] = {}
+    counts = shares.group_by(by, how).agg(pl.col("transfer_id").n_unique().alias("count"))
+    for key, provenance, count in counts.sort(by, how).iter_rows():
+        known_how.setdefault(key, {})[provenance] = count
+    rows = sums.join(busy(spans, [by]), on=by, how="left").sort(by)
+    return [{**row, "provenance": known_how[row[by]]} for row in rows.iter_rows(named=True)]

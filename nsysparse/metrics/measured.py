@@ -1,0 +1,108 @@
+"""What the metrics are computed from, and how sums and unions treat what is unknown."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from nsysparse.analysis import Distribution
+
+DEVICE = ["trace_id", "device_id"]
+QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Attributed transfers, seen three ways.
+
+    Attributes:
+        transfers: Every transfer, each side by itself.
+        movements: One row per movement of purpose kv or unknown, without copies to the own rank.
+        shares: How `movements` divide over layers and requests.
+        excluded: One row per movement of purpose other, without copies to the own rank.
+    """
+
+    transfers: pl.DataFrame
+    movements: pl.DataFrame
+    shares: pl.DataFrame
+    excluded: pl.DataFrame
+
+
+def select(transfers: pl.DataFrame, shares: pl.DataFrame) -> Measured:
+    """Sort transfers into what totals count and what they leave out."""
+    standing = transfers.filter(pl.col("is_movement") & ~pl.col("is_self").fill_null(value=False))
+    other = pl.col("purpose") == "other"
+    movements = standing.filter(~other)
+    return Measured(
+        transfers=transfers,
+        movements=movements,
+        shares=shares.join(movements.select("transfer_id"), on="transfer_id", how="semi"),
+        excluded=standing.filter(other),
+    )
+
+
+def known_sum(values: pl.Series) -> int | None:
+    """Sum of the known values: 0 of nothing, None when there are values but none is known."""
+    if len(values) and values.null_count() == len(values):
+        return None
+    return int(values.sum())
+
+
+def known_sum_expr(column: str) -> pl.Expr:
+    """`known_sum` inside a group_by."""
+    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum())
+
+
+def busy(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Time covered by at least one interval per device, and of the devices the longest.
+
+    Args:
+        intervals: `trace_id`, `device_id`, `start_ns`, `end_ns` and the columns `by`; rows without an interval
+            cover nothing.
+        by: What to tell apart; empty for one number over all.
+
+    Returns:
+        `by` and `busy_ns`, a row for each group with at least one interval.
+    """
+    lane = [*by, *DEVICE]
+    covered_to = pl.col("end_ns").cum_max().shift(1).over(lane)
+    added = pl.col("end_ns") - pl.max_horizontal("start_ns", covered_to)
+    per_device = (
+        intervals.filter(pl.col("start_ns").is_not_null())
+        .sort("start_ns", "end_ns")
+        .with_columns(added=added.clip(lower_bound=0))
+        .group_by(lane)
+        .agg(busy_ns=pl.col("added").sum())
+    )
+    if not by:
+        return per_device.select(pl.col("busy_ns").max())
+    return per_device.group_by(by).agg(pl.col("busy_ns").max())
+
+
+def busy_total(intervals: pl.DataFrame) -> int | None:
+    """`busy` over all intervals; None when none has a time."""
+    value = busy(intervals, [])["busy_ns"][0]
+    return None if value is None else int(value)
+
+
+def distribution(values: pl.Series) -> Distribution | None:
+    """Percentiles of the known values, linear between ranks; None when there are none."""
+    known = values.drop_nulls()
+    if not len(known):
+        return None
+    marks = {name: _real(known.quantile(q, "linear")) for name, q in QUANTILES.items()}
+    return Distribution(count=len(known), **marks, min=_real(known.min()), max=_real(known.max()))
+
+
+def _real(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def interval_rate() -> pl.Expr:
+    """GB/s of each movement over its whole own interval: a lower bound, since the interval contains waiting."""
+    length = pl.col("end_ns") - pl.col("start_ns")
+    return pl.when(length > 0).then(pl.col("bytes") / length)
+
+
+def steady(movements: pl.DataFrame) -> pl.DataFrame:
+    """Movements that count in rates: without first uses, which pay for connection set-up."""
+    return movements.filter(~pl.col("is_first_use").fill_null(value=False))

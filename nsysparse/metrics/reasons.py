@@ -1,0 +1,170 @@
+"""Why a value is null: one row for each value that can be, and a walk that keeps the rows that apply.
+
+A path is a JSON Pointer in which `*` stands for every element of a list or object.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+
+from nsysparse.analysis import Capability, Reason
+
+NOT_MEASURED = "not-measured"
+NEEDS_OPTION = "needs-option"
+NOT_RECORDED = "not-recorded"
+NOT_APPLICABLE = "not-applicable"
+AMBIGUOUS = "ambiguous"
+
+# May be null without a reason: there is simply nothing to say.
+FREE = frozenset({"/notice"})
+
+_WIRE = "time with both sides present is not separated from waiting by this version; kernel time contains both"
+_COMPUTE = "transfer time is not yet set against compute kernels by this version"
+_PATH = "prefill and decode steps are not yet tied to requests by this version"
+_LINK = "no link is named, and a trace does not record its speed"
+_LINK_FIX = "--link ID (`nsysparse links list`) or --peak GB/S"
+_MODEL_FIX = "--model ID (`nsysparse models list`)"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One possible null and its explanation; `capability` takes reason and fix from what was not recorded."""
+
+    path: str
+    code: str
+    message: str = ""
+    fix: str = ""
+    capability: str = ""
+
+
+RULES = (
+    *(Rule(f"/verdict/{name}", NOT_MEASURED, _PATH) for name in (
+        "value", "uncertainty", "basis", "over_count", "known_count",
+    )),
+    Rule("/traces/*/nsys_version", NOT_RECORDED, "the file has no export metadata"),
+    Rule("/traces/*/schema_version", NOT_RECORDED, "the file has no export metadata"),
+    Rule("/traces/*/role", NOT_RECORDED, "no kv_role mark says whether this is prefill or decode",
+         "Annotate it: docs/reference/convention.md"),
+    Rule("/traces/*/role_source", NOT_RECORDED, "no kv_role mark says whether this is prefill or decode"),
+    Rule("/traces/*/duration_ns", NOT_RECORDED, "the file has no ANALYSIS_DETAILS"),
+    Rule("/traces/*/gpus/*/name", NOT_RECORDED, capability="gpu_names"),
+    *(Rule(f"/settings/{name}/value", NEEDS_OPTION, _LINK, _LINK_FIX) for name in ("link", "peak_gb_s")),
+    Rule("/settings/model/value", NEEDS_OPTION, "no model is named", _MODEL_FIX),
+    Rule("/settings/layers/value", NEEDS_OPTION, "the number of layers matters only for `layer=all`", "--layers N"),
+    *(Rule(f"/settings/{name}/value", NOT_MEASURED, "not an option of this version") for name in (
+        "box", "tp", "wire_dtype", "time_range", "clock",
+    )),
+    Rule("/totals/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/totals/bytes_known_share", NOT_APPLICABLE, "there is no movement to know the bytes of"),
+    *(Rule(f"/totals/{name}", NOT_RECORDED, "no kernel of these transfers was recorded") for name in (
+        "time_ns", "send_time_ns", "busy_ns",
+    )),
+    *(Rule(f"/{where}/{name}", NOT_MEASURED, _WIRE) for where in ("totals", "layers/*", "requests/*") for name in (
+        "wire_ns", "peer_wait_ns",
+    )),
+    *(Rule(f"/{where}/{name}", NOT_MEASURED, _COMPUTE) for where in ("totals", "layers/*") for name in (
+        "exposed_wire_ns", "exposed_wait_ns", "overlapped_ns",
+    )),
+    Rule("/totals/self_copy_bytes", NOT_RECORDED, "no own rank is known: the creation of the communicators lies outside"
+         " the capture, or came without payload"),
+    *(Rule(f"/totals/{name}", NOT_RECORDED, capability="nccl_communicators") for name in (
+        "first_use_count", "first_use_ns",
+    )),
+    Rule("/totals/by_purpose/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    *(Rule(f"/summary/{name}", NOT_MEASURED, _WIRE) for name in ("wire_gb_s", "delivered_gb_s", "peer_wait_ms")),
+    *(Rule(f"/summary/{name}", NOT_MEASURED, _PATH) for name in (
+        "exposed_ms", "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
+    )),
+    *(Rule(f"/summary/{name}", NOT_RECORDED, "no movement has both size and time") for name in (
+        "kernel_gb_s", "message_bytes",
+    )),
+    *(Rule(f"/links/*/{name}", NEEDS_OPTION, _LINK, _LINK_FIX) for name in (
+        "link_name", "peak_gb_s", "peak_source",
+    )),
+    *(Rule(f"/links/*/{name}", NEEDS_OPTION, "no link is named, or no practical ceiling is known for it", _LINK_FIX)
+      for name in ("practical_gb_s", "practical_source", "practical_ns")),
+    *(Rule(f"/links/*/{name}", NEEDS_OPTION, "needs the link's peak and the bytes", _LINK_FIX) for name in (
+        "efficiency", "theoretical_ns",
+    )),
+    Rule("/links/*/communicator", AMBIGUOUS, "not recorded, or several communicators used this link"),
+    Rule("/links/*/pairing", NOT_RECORDED, "not all of its movements were seen from both sides"),
+    Rule("/links/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    *(Rule(f"/links/*/{name}", NOT_RECORDED, "no kernel of these transfers was recorded") for name in (
+        "busy_ns", "observed_ns",
+    )),
+    *(Rule(f"/links/*/{name}", NOT_RECORDED, "no movement (but a first use) has both size and time") for name in (
+        "link_gb_s", "kernel_gb_s", "headline_gb_s", "headline_basis",
+    )),
+    *(Rule(f"/links/*/{name}", NOT_MEASURED, _WIRE) for name in (
+        "wire_gb_s", "delivered_gb_s", "fixed_cost_ns", "fitted_gb_s",
+    )),
+    Rule("/message_sizes/*/wire_gb_s", NOT_MEASURED, _WIRE),
+    Rule("/ports", NOT_MEASURED, "bytes per port are not summed by this version"),
+    Rule("/layers/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/layers/*/busy_ns", NOT_RECORDED, "no kernel of these transfers was recorded"),
+    Rule("/layers/*/headline_gb_s", NOT_MEASURED, _WIRE),
+    Rule("/requests/*/start_ns", NOT_RECORDED, "no kv_request range gives this request's arrival",
+         "Annotate it: docs/reference/convention.md"),
+    Rule("/requests/*/prompt_tokens", NOT_RECORDED, "no kv_request range gives this request's prompt length",
+         "Annotate it: docs/reference/convention.md"),
+    Rule("/requests/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/requests/*/busy_ns", NOT_RECORDED, "no kernel of these transfers was recorded"),
+    Rule("/requests/*/expected_bytes", NEEDS_OPTION, "needs the model and the prompt length", _MODEL_FIX),
+    *(Rule(f"/requests/*/{name}", NOT_MEASURED, _PATH) for name in (
+        "span", "gap_ns", "exposed_to_request_ns", "queue_ns", "prefill_ns", "handoff_ns", "overlap_ns",
+        "transfer_span_ns", "ready_to_decode_ns", "first_decode_ns", "path_ns", "kv_gap_ns", "kv_gap_share", "ttft_ns",
+        "ttft_convention", "tpot_impact_ns", "uncertainty_ns", "clock",
+    )),
+    Rule("/layer_request/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/unattributed/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/excluded/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/lengths", NOT_MEASURED, "request lengths are not counted by this version"),
+    Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),
+    Rule("/decode", NOT_MEASURED, _PATH),
+    Rule("/clocks", NOT_MEASURED, "clocks of several files are not aligned by this version; each file's times stay its own"),
+    Rule("/theory/kv_bytes_per_token", NEEDS_OPTION, "no model is named", _MODEL_FIX),
+    Rule("/theory/expected_bytes", NEEDS_OPTION, "needs the model, and the prompt length of every request", _MODEL_FIX),
+    *(Rule(f"/theory/by_link/*/{name}", NEEDS_OPTION, "needs the link's peak (and ceiling) and the bytes", _LINK_FIX)
+      for name in ("line_rate_ns", "practical_ns")),
+    Rule("/theory/by_link/*/critical_tokens", NOT_MEASURED, "critical lengths are not computed by this version"),
+    Rule("/whatif", NOT_MEASURED, "alternatives are not computed by this version"),
+    Rule("/findings/*/cost_ns", NOT_MEASURED, "the cost of this cannot be told from the trace"),
+)  # fmt: skip
+
+
+def reasons(report: object, capabilities: Sequence[Mapping[str, Capability]]) -> tuple[Reason, ...]:
+    """The rules whose path leads to a null in `report`, with what the trace said about why.
+
+    Args:
+        report: An analysis (or part of one) without its reasons.
+        capabilities: Of every trace.
+    """
+    nulls = set(null_paths(report))
+    return tuple(_explain(rule, capabilities) for rule in RULES if rule.path in nulls)
+
+
+def null_paths(value: object, path: str = "") -> Iterator[str]:
+    """Paths of all nulls, list positions and keys of open mappings written as `*`."""
+    if value is None:
+        yield path
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from null_paths(getattr(value, field.name), f"{path}/{field.name}")
+    elif isinstance(value, Mapping):
+        named = path in NAMED_MAPPINGS
+        for key, item in value.items():
+            yield from null_paths(item, f"{path}/{key}" if named else f"{path}/*")
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from null_paths(item, f"{path}/*")
+
+
+# Mappings whose keys are part of the contract; in others (by purpose, by layer or request) every key is alike.
+NAMED_MAPPINGS = frozenset({"/settings", "/summary"})
+
+
+def _explain(rule: Rule, capabilities: Sequence[Mapping[str, Capability]]) -> Reason:
+    for found in capabilities:
+        lacking = found.get(rule.capability)
+        if lacking is not None and lacking.status != "present":
+            return Reason(rule.path, rule.code, lacking.reason, lacking.fix)
+    return Reason(rule.path, rule.code, rule.message or "none of the movements carried it", rule.fix)

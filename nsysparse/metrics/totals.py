@@ -1,0 +1,74 @@
+"""Totals over all movements, and the traffic that was left out."""
+
+import polars as pl
+
+from nsysparse.analysis import Excluded, PurposeTotals, Totals
+from nsysparse.metrics.measured import Measured, busy_total, known_sum
+
+
+def totals(measured: Measured) -> Totals:
+    """Sums over movements of purpose kv and unknown."""
+    movements = measured.movements
+    counted = measured.transfers.filter(pl.col("purpose") != "other")
+    firsts = movements.filter(pl.col("is_first_use"))
+    first_use_known = movements["is_first_use"].null_count() < movements.height or not movements.height
+    self_known = counted["is_self"].null_count() < counted.height or not counted.height
+    return Totals(
+        movement_count=movements.height,
+        transfer_count=counted.height,
+        paired_count=counted.filter(pl.col("pair_id").is_not_null() & pl.col("is_movement")).height,
+        kernel_count=kernel_count(counted),
+        fused_kernel_count=kernel_count(counted.filter(pl.col("kernel_ops") > 1)),
+        bytes=known_sum(movements["bytes"]),
+        bytes_known_share=1 - movements["bytes"].null_count() / movements.height if movements.height else None,
+        time_ns=known_sum(movements["time_ns"]),
+        send_time_ns=known_sum(counted.filter(pl.col("side") == "send")["time_ns"]),
+        busy_ns=busy_total(movements) if movements.height else 0,
+        wire_ns=None,
+        peer_wait_ns=None,
+        exposed_wire_ns=None,
+        exposed_wait_ns=None,
+        overlapped_ns=None,
+        self_copy_bytes=known_sum(counted.filter(pl.col("is_self") & pl.col("is_movement"))["bytes"])
+        if self_known
+        else None,
+        first_use_count=firsts.height if first_use_known else None,
+        first_use_ns=known_sum(firsts["time_ns"]) if first_use_known else None,
+        by_purpose={
+            purpose: _purpose_totals(movements.filter(pl.col("purpose") == purpose)) for purpose in ("kv", "unknown")
+        },
+    )
+
+
+def kernel_count(transfers: pl.DataFrame) -> int:
+    """Kernels that served these transfers, each once however many transfers share it."""
+    groups = transfers.filter(pl.col("group_key").is_not_null()).unique(["trace_id", "group_key"])
+    return int(groups["kernel_count"].sum())
+
+
+def excluded(measured: Measured) -> tuple[Excluded, ...]:
+    """Traffic that is not KV, by the rule that said so."""
+    left_out = measured.transfers.filter(pl.col("purpose") == "other")
+    found = []
+    for (rule,), transfers in left_out.sort("purpose_rule").group_by("purpose_rule", maintain_order=True):
+        movements = measured.excluded.filter(pl.col("purpose_rule") == rule)
+        found.append(
+            Excluded(
+                purpose="other",
+                rule=str(rule),
+                transfer_count=transfers.height,
+                movement_count=movements.height,
+                kernel_count=kernel_count(transfers),
+                bytes=known_sum(movements["bytes"]),
+                time_ns=known_sum(movements["time_ns"]) or 0,
+            )
+        )
+    return tuple(found)
+
+
+def _purpose_totals(movements: pl.DataFrame) -> PurposeTotals:
+    return PurposeTotals(
+        movement_count=movements.height,
+        bytes=known_sum(movements["bytes"]),
+        time_ns=known_sum(movements["time_ns"]) or 0,
+    )

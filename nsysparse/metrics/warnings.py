@@ -1,0 +1,31 @@
+"""Oddities that were seen and survived, in words. Every code a stage counts must be here (a test checks)."""
+
+from collections import Counter
+
+from nsysparse.analysis import Warning_
+
+MESSAGES = {
+    "annotated-bytes-differ": "annotations whose bytes differ from NCCL's own payload; the payload was used",
+    "annotations-around-both-sides": "annotations around sends and receives alike, whose bytes fit neither",
+    "gpu-work-with-impossible-times": "GPU operations that end before they start, left out",
+    "gpu-work-without-launch": "GPU operations without a recorded launch; no range can own them",
+    "lanes-that-do-not-pair": "sequences of sends and receives that both sides recorded but whose counts or sizes"
+    " differ; the side with more was counted",
+    "launches-repeated": "surplus launch rows with the same process and correlation id; the latest before the work won",
+    "layers-unreadable": "transfers in an annotation whose layer is neither a number, a span nor `all` with a known"
+    " number of layers",
+    "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"
+    " only the side with more transfers was counted",
+    "payloads-not-decodable": "payloads of NCCL ranges that fit no schema of the file",
+    "ranges-never-closed": "NVTX ranges that nobody closed; they end with the recording",
+    "ranges-with-impossible-times": "NVTX ranges that end before they start, left out",
+    "ranges-without-thread": "NVTX ranges without a thread, left out",
+    "rates-above-peak": "movements faster than the link's peak: bytes, pairing or link are wrong",
+    "sides-disagree-on-layer": "pairs whose two sides name different layers; the receive side's was kept",
+    "sides-disagree-on-request": "pairs whose two sides name different requests; the receive side's was kept",
+}
+
+
+def warnings(anomalies: Counter[str]) -> tuple[Warning_, ...]:
+    """What was counted, by code."""
+    return tuple(Warning_(code, MESSAGES[code], anomalies[code]) for code in sorted(anomalies) if anomalies[code])

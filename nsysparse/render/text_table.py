@@ -1,0 +1,116 @@
+"""Tables of fixed-width text: columns that line up, the less important ones dropped and long words wrapped to fit."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from nsysparse.document import Cell, Column, Table, Tone
+from nsysparse.render.names import shortened, visible
+
+_GAP = "  "
+_LONGEST_NAME = 36
+_LEAST_WORDS = 18
+"""A column of words is not squeezed below this many characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of text in one style."""
+
+    text: str
+    tone: Tone = "plain"
+    is_strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of output."""
+
+    spans: Sequence[Span]
+
+    def plain(self) -> str:
+        """The line without styles and without blanks at its end."""
+        return "".join(span.text for span in self.spans).rstrip()
+
+
+def text_line(text: str, tone: Tone = "plain", *, is_strong: bool = False) -> Line:
+    """A line in one style."""
+    return Line([Span(text, tone, is_strong)])
+
+
+def width(text: str) -> int:
+    """How many terminal cells a text takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+    )
+
+
+def padded(text: str, cells: int, align: str = "left") -> str:
+    """The text filled with blanks to a width in terminal cells."""
+    blanks = " " * max(0, cells - width(text))
+    return blanks + text if align == "right" else text + blanks
+
+
+def laid_out(table: Table, room: int, most_rows: int, indent: str) -> tuple[list[Line], list[str]]:
+    """The table's head and rows as lines, and the titles of the columns that found no room."""
+    rows = table.rows[:most_rows]
+    places = list(range(len(table.columns)))
+    texts = [[_shown(cell) for cell in row] for row in rows]
+    dropped: list[str] = []
+    widths = _widths(table.columns, texts, places)
+    for place in reversed([place for place in places if table.columns[place].minor]):
+        if _total(widths) <= room:
+            break
+        places.remove(place)
+        dropped.insert(0, table.columns[place].title)
+        widths = _widths(table.columns, texts, places)
+    _squeeze(widths, room)
+    columns = [table.columns[place] for place in places]
+    head = _GAP.join(
+        padded(column.title, widths[place], column.align) for place, column in zip(places, columns, strict=True)
+    )
+    lines = [text_line(indent + head, "muted")]
+    for row, shown in zip(rows, texts, strict=True):
+        lines += _row(row, shown, table.columns, widths, indent)
+    return lines, dropped
+
+
+def _shown(cell: Cell) -> str:
+    """A command is to be copied, so it wraps; a name is cut in the middle."""
+    return visible(cell.text) if not cell.code or " " in cell.text else shortened(cell.text, _LONGEST_NAME)
+
+
+def _widths(columns: Sequence[Column], texts: Sequence[Sequence[str]], places: Sequence[int]) -> dict[int, int]:
+    return {place: max([width(columns[place].title), *(width(row[place]) for row in texts)]) for place in places}
+
+
+def _total(widths: dict[int, int]) -> int:
+    return sum(widths.values()) + len(_GAP) * (len(widths) - 1)
+
+
+def _squeeze(widths: dict[int, int], room: int) -> None:
+    """Take what is too much from the widest columns; their cells wrap."""
+    while (excess := _total(widths) - room) > 0:
+        widest = max(widths, key=lambda place: (widths[place], -place))
+        others = sorted(widths.values())[-2] if len(widths) > 1 else 0
+        step = min(excess, max(1, widths[widest] - max(others, _LEAST_WORDS)))
+        if widths[widest] <= _LEAST_WORDS:
+            return
+        widths[widest] -= step
+
+
+def _row(
+    cells: Sequence[Cell], texts: Sequence[str], columns: Sequence[Column], widths: dict[int, int], indent: str
+) -> list[Line]:
+    wrapped = {place: wrap(texts[place], cells_wide) or [""] for place, cells_wide in widths.items()}
+    lines = []
+    for at in range(max(len(parts) for parts in wrapped.values())):
+        spans = [Span(indent)]
+        for place, parts in wrapped.items():
+            text = padded(parts[at] if at < len(parts) else "", widths[place], columns[place].align)
+            spans.append(Span(text + _GAP, cells[place].tone))
+        lines.append(Line(spans))
+    return lines

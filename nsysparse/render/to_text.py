@@ -1,0 +1,176 @@
+"""A report as plain text: the verdict on the first line, then what fits a terminal or a log, at most 100 wide.
+
+It is a summary. Explanations (muted paragraphs), folded tables, heatmaps and definitions stay with the other formats; the
+last line names them.
+"""
+
+from collections.abc import Iterable
+from functools import singledispatch
+from textwrap import wrap
+
+from nsysparse.document import (
+    Abstention,
+    BarChart,
+    Block,
+    Callout,
+    ColumnChart,
+    Document,
+    Facts,
+    Heading,
+    Heatmap,
+    Paragraph,
+    Table,
+    Tone,
+)
+from nsysparse.render.figures import axis_end
+from nsysparse.render.marks import bar, levels
+from nsysparse.render.names import shortened, visible
+from nsysparse.render.text_table import Line, Span, laid_out, padded, text_line, width
+
+WIDTH = 100
+MOST_ROWS = 12
+
+_INDENT = "  "
+_BAR_WIDTH = 22
+_LONGEST_NAME = 36
+_STYLES: dict[Tone, str] = {"good": "green", "bad": "bold red", "doubt": "yellow", "muted": "dim"}
+
+
+def render(document: Document, *, colour: bool = False, most_rows: int = MOST_ROWS) -> str:
+    """The summary with a final line end.
+
+    Args:
+        document: What to write.
+        colour: Style it for a terminal with ANSI escapes; leave it off for pipes and files.
+        most_rows: How many rows of each table are shown; the number of the others is said.
+    """
+    lines: list[Line] = []
+    heading: Heading | None = None
+    left_out: list[str] = []
+    for block in document.blocks:
+        if isinstance(block, Heading):
+            heading = block
+            continue
+        if isinstance(block, Heatmap) or (isinstance(block, Table) and block.folded):
+            left_out.append(visible(block.caption))
+            continue
+        written = _written(block, most_rows)
+        if written and heading:
+            # A heading waits until something of its section is shown.
+            lines += [text_line(""), text_line(visible(heading.text).upper(), is_strong=True)]
+            heading = None
+        lines += written
+    if left_out:
+        note = f"Not in this summary: {'; '.join(left_out)} (-f html or -f markdown)."
+        lines += [text_line(""), *_wrapped(note, "muted", "")]
+    return _styled(lines) if colour else "".join(line.plain() + "\n" for line in lines)
+
+
+def _styled(lines: Iterable[Line]) -> str:
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.text import Text
+
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, color_system="standard", no_color=False, legacy_windows=False)
+    for line in lines:
+        text = Text()
+        for span in line.spans:
+            text.append(span.text, _STYLES.get(span.tone, "bold" if span.is_strong else ""))
+        console.print(text, soft_wrap=True, highlight=False)
+    return out.getvalue()
+
+
+def _wrapped(text: str, tone: Tone = "plain", indent: str = _INDENT) -> list[Line]:
+    shown = visible(text)
+    return [text_line(line, tone) for line in wrap(shown, WIDTH, initial_indent=indent, subsequent_indent=indent)]
+
+
+@singledispatch
+def _written(block: Block, most_rows: int) -> list[Line]:
+    """A block as lines; none where the summary leaves it to the other formats."""
+    del block, most_rows
+    return []
+
+
+@_written.register
+def _(block: Paragraph, most_rows: int) -> list[Line]:
+    del most_rows
+    return [] if block.tone == "muted" else _wrapped(block.text, block.tone)
+
+
+@_written.register
+def _(block: Callout, most_rows: int) -> list[Line]:
+    del most_rows
+    if block.kind == "notice":
+        return _wrapped(f"{block.title.capitalize()}. {block.text}", block.tone, "")
+    # The verdict is one line however long: it is what a log is searched for.
+    lines = [text_line(visible(block.text), block.tone, is_strong=True)]
+    figures = " ".join(part for part in (block.figure, block.doubt) if part)
+    basis = " · ".join(part for part in (figures, block.note) if part)
+    return [*lines, *_wrapped(basis, "muted", "")] if basis else lines
+
+
+@_written.register
+def _(block: Facts, most_rows: int) -> list[Line]:
+    del most_rows
+    labels = max((width(visible(fact.label)) for fact in block.items), default=0)
+    values = max((width(visible(fact.value)) for fact in block.items), default=0)
+    return [
+        Line(
+            [
+                Span(f"{_INDENT}{padded(visible(fact.label), labels)}  "),
+                Span(padded(visible(fact.value), values, "right"), fact.tone, is_strong=True),
+                Span(f"  {visible(fact.note)}", "muted"),
+            ]
+        )
+        for fact in block.items
+    ]
+
+
+@_written.register
+def _(block: Table, most_rows: int) -> list[Line]:
+    lines = [text_line(""), text_line(_INDENT + visible(block.caption), is_strong=True)]
+    body, dropped = laid_out(block, WIDTH - len(_INDENT), most_rows, _INDENT)
+    lines += body
+    notes = [block.dropped] if block.dropped else []
+    if len(block.rows) > most_rows:
+        notes.append(f"{len(block.rows) - most_rows:,} more rows")
+    if dropped:
+        notes.append(f"no room for {', '.join(dropped)}")
+    return [*lines, *_wrapped("; ".join(note.removesuffix(".") for note in notes) + ".", "muted")] if notes else lines
+
+
+@_written.register
+def _(block: BarChart, most_rows: int) -> list[Line]:
+    end = axis_end(block)
+    shown = block.bars[:most_rows]
+    labels = [shortened(each.label, _LONGEST_NAME) for each in shown]
+    longest = max(map(width, labels), default=0)
+    values = max((width(each.text) for each in shown), default=0)
+    lines = []
+    for each, label in zip(shown, labels, strict=True):
+        mark = Span(bar(each.value, end, _BAR_WIDTH))
+        value = Span(padded(each.text, values, "right"), is_strong=True)
+        verdict = Span("  " + visible(each.verdict), "muted")
+        lines.append(Line([Span(f"{_INDENT}{padded(label, longest)}  "), mark, Span("  "), value, verdict]))
+    if len(block.bars) > len(shown):
+        lines += _wrapped(f"{len(block.bars) - len(shown):,} more in the other formats.", "muted")
+    return [*lines, *_wrapped(block.references, "muted")] if block.references else lines
+
+
+@_written.register
+def _(block: ColumnChart, most_rows: int) -> list[Line]:
+    del most_rows
+    totals = [sum(series.values[place] for series in block.series) for place in range(len(block.labels))]
+    span = f"{block.x_title} {block.labels[0]} to {block.labels[-1]}, highest {max(totals):.3g} {block.y_title}"
+    return [text_line(_INDENT + levels(totals)), *_wrapped(span, "muted")]
+
+
+@_written.register
+def _(block: Abstention, most_rows: int) -> list[Line]:
+    del most_rows
+    lines = _wrapped(block.reason, "muted")
+    # A command stands on a line of its own however long, so that it can be copied.
+    return [*lines, text_line(f"{_INDENT}  {visible(block.fix)}")] if block.fix else lines
