@@ -8,10 +8,12 @@ from pathlib import Path
 import dataframely as dy
 import polars as pl
 
+from nsysparse import __version__
 from nsysparse.analysis import Analysis, Notice, Setting, TraceFacts
 from nsysparse.attribution import agree_between_sides, annotate, shares
 from nsysparse.catalog.loader import find_model
-from nsysparse.frames import Found, GpuOps, NvtxRanges, Shares, Transfers
+from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
+from nsysparse.inspection import Inspection, look
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
 from nsysparse.pairing import pair
@@ -136,15 +138,40 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
     )
 
 
-def nvtx_ranges(path: Path, trace_id: str) -> dy.DataFrame[NvtxRanges]:
-    """NVTX ranges of an export with their projection onto the GPU."""
-    trace = read_trace(path, trace_id, all_gpu_work=True)
-    return project(trace.ranges, trace.labels, trace.gpu_ops)
+def inspect(paths: Sequence[Path], progress: Progress = _silent) -> Inspection:
+    """Look at exports without analysing them: what was recorded, and what can be answered.
+
+    Raises:
+        NsysparseError: A file cannot be used.
+    """
+    looked = []
+    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
+        progress(f"reading {path.name}")
+        trace = read_trace(path, trace_id, all_gpu_work=True)
+        looked.append(look(trace, find_scopes(trace)))
+    return Inspection(nsysparse=__version__, traces=tuple(looked))
 
 
-def gpu_ops(path: Path, trace_id: str) -> dy.DataFrame[GpuOps]:
-    """All GPU operations of an export with their launches."""
-    return read_trace(path, trace_id, all_gpu_work=True).gpu_ops
+def export_frame(paths: Sequence[Path], frame: str, progress: Progress = _silent) -> pl.DataFrame:
+    """One frame over all exports, totally sorted; columns in docs/reference/frames.md.
+
+    Args:
+        paths: The .sqlite files.
+        frame: nvtx_ranges, gpu_ops, transfers or attributions.
+        progress: Is told what is being done.
+    """
+    if frame in ("transfers", "attributions"):
+        study = study_traces(paths, None, progress)
+        return exported_transfers(study.transfers) if frame == "transfers" else study.shares
+    parts = []
+    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
+        progress(f"reading {path.name}")
+        trace = read_trace(path, trace_id, all_gpu_work=True)
+        if frame == "nvtx_ranges":
+            parts.append(project(trace.ranges, trace.labels, trace.gpu_ops))
+        else:
+            parts.append(exported_gpu_ops(trace.gpu_ops))
+    return pl.concat(parts)
 
 
 def trace_ids(paths: Sequence[Path]) -> list[str]:

@@ -29,7 +29,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Running text."""
+    """Running text; a muted one explains, and a format with little room may leave it out."""
 
     text: str
     tone: Tone = "plain"
@@ -55,7 +55,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column; numbers are right-aligned and carry their unit in the title.
+    """A table column; numbers are right-aligned and carry their unit in the heading.
 
     `term` is the anchor of the definition of what the column shows. `minor` columns are the first to go where there is
     no room.
@@ -65,6 +65,12 @@ class Column:
     align: Align = "left"
     term: str = ""
     minor: bool = False
+    unit: str = ""
+
+    @property
+    def heading(self) -> str:
+        """What stands above the column."""
+        return f"{self.title}, {self.unit}" if self.unit else self.title
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,3 +158,22 @@ class NvtxRanges(dy.Schema):
     projected_start_ns = dy.Int64(nullable=True)
     projected_end_ns = dy.Int64(nullable=True)
     gpu_op_count = dy.UInt32(nullable=False)
+
+
+def exported_gpu_ops(ops: pl.DataFrame) -> pl.DataFrame:
+    """GPU operations as other tools know them: process ids instead of global ids."""
+    return ops.with_columns(pid=pid(pl.col("process"))).select(
+        "trace_id", "kind", "name", "device_id", "stream_id", "pid", "correlation_id", "launch_start_ns",
+        "launch_end_ns", "start_ns", "end_ns", "bytes", "graph",
+    )  # fmt: skip
+
+
+def exported_transfers(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Transfers as other tools know them: process and thread ids instead of global ids."""
+    return transfers.with_columns(pid=pid(pl.col("process")), tid=tid(pl.col("thread"))).select(
+        "transfer_id", "trace_id", "transport", "side", "purpose", "purpose_rule", "interval_kind", "start_ns",
+        "end_ns", "time_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "bytes", "bytes_source",
+        "communicator", "rank", "peer", "pair_id", "pairing", "is_self", "is_first_use", "layer", "layer_provenance",
+        "request_id", "request_provenance", "phase", "role", "is_movement", "kernel_count", "group_key", "pid", "tid",
+        "device_id", "stream_id", "call_start_ns", "call_end_ns",
+    )  # fmt: skip

@@ -15,7 +15,7 @@ _BAR_TOP, _BAR_HEIGHT, _BAR_ROW = 22, 24, 68
 _LEFT_SHARE, _RIGHT_SHARE = 30, 30
 """Below these percentages of the axis there is no room for a label left of a mark."""
 
-_TOP, _BASE, _COLUMNS_HEIGHT = 42, 232, 258
+_TOP, _BASE, _COLUMNS_HEIGHT = 42, 232, 270
 _PLOT_LEFT, _PLOT_RIGHT = 7.0, 100.0
 _WIDEST_COLUMN = 6.0
 _FEW = 8
@@ -119,7 +119,7 @@ def columns(chart_: ColumnChart) -> Markup:
         label(_PLOT_LEFT + (at + 0.4) * step, _BASE + 16, chart_.labels[at], anchor="middle", look="tick")
         for at in range(0, count, every)
     ]
-    marks.append(label(0, _BASE + 16, chart_.x_title, look="tick"))
+    marks.append(label(_PLOT_RIGHT, _BASE + 34, chart_.x_title, anchor="end", look="tick"))
     return chart(_COLUMNS_HEIGHT, *marks, label=chart_.caption)
 
 

@@ -67,10 +67,10 @@ def laid_out(table: Table, room: int, most_rows: int, indent: str) -> tuple[list
         places.remove(place)
         dropped.insert(0, table.columns[place].title)
         widths = _widths(table.columns, texts, places)
-    _squeeze(widths, room)
+    _squeeze(widths, room, [place for place in places if any(" " in row[place] for row in texts)])
     columns = [table.columns[place] for place in places]
     head = _GAP.join(
-        padded(column.title, widths[place], column.align) for place, column in zip(places, columns, strict=True)
+        padded(column.heading, widths[place], column.align) for place, column in zip(places, columns, strict=True)
     )
     lines = [text_line(indent + head, "muted")]
     for row, shown in zip(rows, texts, strict=True):
@@ -84,22 +84,20 @@ def _shown(cell: Cell) -> str:
 
 
 def _widths(columns: Sequence[Column], texts: Sequence[Sequence[str]], places: Sequence[int]) -> dict[int, int]:
-    return {place: max([width(columns[place].title), *(width(row[place]) for row in texts)]) for place in places}
+    return {place: max([width(columns[place].heading), *(width(row[place]) for row in texts)]) for place in places}
 
 
 def _total(widths: dict[int, int]) -> int:
     return sum(widths.values()) + len(_GAP) * (len(widths) - 1)
 
 
-def _squeeze(widths: dict[int, int], room: int) -> None:
-    """Take what is too much from the widest columns; their cells wrap."""
-    while (excess := _total(widths) - room) > 0:
-        widest = max(widths, key=lambda place: (widths[place], -place))
-        others = sorted(widths.values())[-2] if len(widths) > 1 else 0
-        step = min(excess, max(1, widths[widest] - max(others, _LEAST_WORDS)))
-        if widths[widest] <= _LEAST_WORDS:
+def _squeeze(widths: dict[int, int], room: int, wordy: Sequence[int]) -> None:
+    """Take what is too much from the widest columns of words; their cells wrap. Names and numbers stay whole."""
+    while _total(widths) > room:
+        widest = max(wordy, key=lambda place: (widths[place], -place), default=None)
+        if widest is None or widths[widest] <= _LEAST_WORDS:
             return
-        widths[widest] -= step
+        widths[widest] -= 1
 
 
 def _row(

@@ -21,7 +21,7 @@ from nsysparse.document import (
 )
 from nsysparse.render.figures import axis_end
 from nsysparse.render.marks import bar, levels
-from nsysparse.render.neutral import name, prose
+from nsysparse.render.neutral import entities, name, prose
 
 MARKER = "<!-- nsysparse:report -->"
 """The hidden first line by which a bot finds its own comment again."""
@@ -68,7 +68,7 @@ def _section(blocks: Sequence[Block]) -> list[str]:
 
 def _summary(blocks: Sequence[Block]) -> str:
     captions = [block.caption for block in blocks if isinstance(block, (Table, ColumnChart, Heatmap))]
-    return prose(" · ".join(captions) or "Show")
+    return entities(" · ".join(captions) or "Show")  # a block of HTML: Markdown is not read in it
 
 
 @singledispatch
@@ -105,7 +105,7 @@ def _(block: Facts) -> list[str]:
 
 @_written.register
 def _(block: Table) -> list[str]:
-    head = "| " + " | ".join(prose(column.title) for column in block.columns) + " |"
+    head = "| " + " | ".join(prose(column.heading) for column in block.columns) + " |"
     rule = "|" + "|".join("--:" if column.align == "right" else ":--" for column in block.columns) + "|"
     rows = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in block.rows]
     lines = [f"**{prose(block.caption)}**", "", head, rule, *rows, ""]

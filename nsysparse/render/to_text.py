@@ -1,7 +1,7 @@
 """A report as plain text: the verdict on the first line, then what fits a terminal or a log, at most 100 wide.
 
-It is a summary. Explanations (muted paragraphs), folded tables, heatmaps and definitions stay with the other formats; the
-last line names them.
+It is a summary. Explanations (muted paragraphs), folded tables, heatmaps and definitions stay with the other formats;
+the last line names them.
 """
 
 from collections.abc import Iterable
@@ -33,6 +33,8 @@ MOST_ROWS = 12
 _INDENT = "  "
 _BAR_WIDTH = 22
 _LONGEST_NAME = 36
+_CAPTION_LINES = 2
+"""A table starts with an empty line and its caption."""
 _STYLES: dict[Tone, str] = {"good": "green", "bad": "bold red", "doubt": "yellow", "muted": "dim"}
 
 
@@ -58,6 +60,8 @@ def render(document: Document, *, colour: bool = False, most_rows: int = MOST_RO
         if written and heading:
             # A heading waits until something of its section is shown.
             lines += [text_line(""), text_line(visible(heading.text).upper(), is_strong=True)]
+            if isinstance(block, Table) and block.caption == heading.text:
+                written = written[_CAPTION_LINES:]
             heading = None
         lines += written
     if left_out:

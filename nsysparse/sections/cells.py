@@ -31,19 +31,20 @@ def numbers(
     *,
     term: str = "",
     minor: bool = False,
+    unit: str = "",
     digits: int = 2,
 ) -> Filled:
     """Numbers with common decimals, so many that the smallest shows `digits` digits."""
     decimals = decimals_for(values, digits)
     cells = [NOT_KNOWN if value is None else Cell(fixed(value, decimals), sort=value) for value in values]
-    return Filled(Column(title, "right", term, minor), cells)
+    return Filled(Column(title, "right", term, minor, unit), cells)
 
 
 def rates(
     title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False, bounds: Sequence[bool] = ()
 ) -> Filled:
     """Rates in GB/s, three digits as everywhere; where `bounds` is true, it is a lower bound and carries "≥"."""
-    plain = numbers(title, values, term=term, minor=minor, digits=3)
+    plain = numbers(title, values, term=term, minor=minor, unit="GB/s", digits=3)
     if not any(bounds):
         return plain
     cells = [
@@ -56,14 +57,14 @@ def rates(
 def times(title: str, values_ns: Sequence[int | None], scale: Scale, *, term: str = "", minor: bool = False) -> Filled:
     """Durations in nanoseconds, shown in the unit of `scale` (one per table, so that its columns compare)."""
     shown = [None if value is None else value / scale.per_unit for value in values_ns]
-    return numbers(f"{title}, {scale.unit}", shown, term=term, minor=minor)
+    return numbers(title, shown, term=term, minor=minor, unit=scale.unit)
 
 
 def sizes(title: str, values: Sequence[int | None], *, term: str = "", minor: bool = False) -> Filled:
     """Bytes, in the decimal unit that fits the largest."""
     scale = byte_scale(values)
     shown = [None if value is None else value / scale.per_unit for value in values]
-    return numbers(f"{title}, {scale.unit}", shown, term=term, minor=minor)
+    return numbers(title, shown, term=term, minor=minor, unit=scale.unit)
 
 
 def shares(title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False) -> Filled:
@@ -98,7 +99,7 @@ def texts(
 def table(caption: str, filled: Sequence[Filled], anchor: str, *, dropped: str = "", folded: bool = False) -> Table:
     """A table of these columns; one in which nothing is known is named below instead of repeating "unknown"."""
     kept = [each for each in filled if not each.is_unknown]
-    blank = [each.column.title.rpartition(", ")[0] or each.column.title for each in filled if each.is_unknown]
+    blank = [each.column.title for each in filled if each.is_unknown]
     notes = [dropped] if dropped else []
     if blank:
         notes.append(f"Unknown in every row, so not shown: {', '.join(blank)}.")

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Request
 from nsysparse.document import Abstention, Block, Heading, Heatmap, Paragraph
+from nsysparse.sections.absence import abstention
 from nsysparse.units import counted, human_ns, human_share, time_scale
 
 MOST_CELLS = 20_000
+
+_NONE = Abstention("Layer \u00d7 request", "Needs transfers that carry both a layer and a request.")
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -14,7 +17,7 @@ def build(analysis: Analysis) -> list[Block]:
     heading = Heading("Layer \u00d7 request", "heatmap")
     cells = analysis.layer_request
     if not cells:
-        return [heading, Abstention("Layer \u00d7 request", "Needs transfers that carry both a layer and a request.")]
+        return [heading, abstention(analysis, "Layer \u00d7 request", "/layer_request", _NONE)]
     layers = sorted({cell.layer for cell in cells})
     every = _in_order(analysis)
     shown = _fitting(every, len(layers))

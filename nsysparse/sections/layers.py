@@ -4,9 +4,12 @@ from collections.abc import Callable, Sequence
 
 from nsysparse.analysis import Analysis, Layer
 from nsysparse.document import Abstention, Block, ColumnChart, Heading, Paragraph, Series, Table
+from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import numbers, rates, sizes, table, texts, times
 from nsysparse.sections.provenance import described
 from nsysparse.units import human_ns, human_share, time_scale
+
+_NONE = Abstention("Layers", "No transfer carries a layer.", "nsysparse report TRACE --layers N")
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -14,15 +17,8 @@ def build(analysis: Analysis) -> list[Block]:
     heading = Heading("Time per layer", "layers")
     layers = analysis.layers
     if not layers:
-        return [heading, _abstain(analysis)]
+        return [heading, abstention(analysis, "Layers", "/layers", _NONE)]
     return [heading, Paragraph(_lead(analysis), "muted"), _chart(layers), _table(layers)]
-
-
-def _abstain(analysis: Analysis) -> Abstention:
-    why = next((reason for reason in analysis.reasons if reason.path.startswith("/layers")), None)
-    if why is None:
-        return Abstention("Layers", "No transfer carries a layer.", "nsysparse report TRACE --layers N")
-    return Abstention("Layers", why.message, why.fix)
 
 
 def _lead(analysis: Analysis) -> str:
@@ -71,7 +67,7 @@ def _table(layers: Sequence[Layer]) -> Table:
         times("Exposed wire", [layer.exposed_wire_ns for layer in layers], scale, term="exposed", minor=True),
         times("Exposed wait", [layer.exposed_wait_ns for layer in layers], scale, term="exposed", minor=True),
         times("Behind compute", [layer.overlapped_ns for layer in layers], scale, term="exposed", minor=True),
-        rates("Rate, GB/s", [layer.headline_gb_s for layer in layers], term="headline"),
+        rates("Rate", [layer.headline_gb_s for layer in layers], term="headline"),
         texts("Known by", [described(layer.provenance) for layer in layers], term="provenance", minor=True),
     ]
     return table("Layers", columns, "layers-table")

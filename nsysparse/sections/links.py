@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Link
 from nsysparse.document import Abstention, Bar, BarChart, Block, Heading, Paragraph, Spread, Table
+from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import names, numbers, rates, shares, sizes, table, texts, times
 from nsysparse.units import counted, human_bytes, human_rate, human_share, time_scale
 
 MOST_BARS = 24
 MOST_SIZES = 100
+
+_NONE = Abstention("Throughput", "No link carried a KV transfer that was recorded.")
 
 _BASIS = {
     "wire": "time with both sides present",
@@ -19,10 +22,10 @@ _BASIS = {
 
 def build(analysis: Analysis) -> list[Block]:
     """Bars against line rate and practical ceiling, then the same as a table with expected times."""
-    heading = Heading("Observed against theory", "links")
+    heading = Heading("Links against theory", "links")
     links = analysis.links
     if not links:
-        return [heading, Abstention("Throughput", "No link carried a KV transfer that was recorded.")]
+        return [heading, abstention(analysis, "Throughput", "/links", _NONE)]
     blocks: list[Block] = [heading, Paragraph(_lead(links), "muted"), _chart(links)]
     blocks += _remarks(links)
     blocks += [_table(links), _basis(links)]
@@ -118,13 +121,13 @@ def _table(links: Sequence[Link]) -> Table:
         names("Link", [link.link_key for link in links]),
         sizes("Bytes", [link.bytes for link in links], term="movement"),
         rates(
-            "Rate, GB/s",
+            "Rate",
             [link.headline_gb_s for link in links],
             term="headline",
             bounds=[is_bound(link) for link in links],
         ),
-        rates("Ceiling", [link.practical_gb_s for link in links], term="ceiling"),
-        rates("Line rate", [link.peak_gb_s for link in links], term="line-rate"),
+        rates("Ceiling", [link.practical_gb_s for link in links], term="ceiling", minor=True),
+        rates("Line rate", [link.peak_gb_s for link in links], term="line-rate", minor=True),
         shares("Of line rate", [link.efficiency for link in links], term="headline"),
         times("Observed", [link.observed_ns for link in links], scale, term="transfer-time"),
         times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling"),
@@ -146,12 +149,12 @@ def _basis(links: Sequence[Link]) -> Table:
             [_BASIS.get(link.headline_basis, link.headline_basis) if link.headline_basis else None for link in links],
             term="headline",
         ),
-        rates("p10, GB/s", [spread.p10 if spread else None for spread in spreads]),
-        rates("p50, GB/s", [spread.p50 if spread else None for spread in spreads]),
-        rates("p90, GB/s", [spread.p90 if spread else None for spread in spreads]),
-        rates("Whole intervals, GB/s", [link.link_gb_s for link in links], bounds=[True] * len(links), term="busy"),
+        rates("p10", [spread.p10 if spread else None for spread in spreads]),
+        rates("p50", [spread.p50 if spread else None for spread in spreads]),
+        rates("p90", [spread.p90 if spread else None for spread in spreads]),
+        rates("Whole intervals", [link.link_gb_s for link in links], bounds=[True] * len(links), term="busy"),
         times("Fixed cost", [link.fixed_cost_ns for link in links], time_scale(link.fixed_cost_ns for link in links)),
-        rates("Fitted, GB/s", [link.fitted_gb_s for link in links]),
+        rates("Fitted", [link.fitted_gb_s for link in links]),
     ]
     return table("What the rates rest on", columns, "links-basis", folded=True)
 
@@ -166,7 +169,7 @@ def _ports(analysis: Analysis) -> Table | None:
         texts("Direction", [port.direction for port in ports]),
         sizes("Bytes", [port.bytes for port in ports]),
         times("Busy", busy, time_scale(busy)),
-        rates("Peak, GB/s", [port.peak_gb_s for port in ports], term="line-rate"),
+        rates("Peak", [port.peak_gb_s for port in ports], term="line-rate"),
         texts("Note", [port.note or "" for port in ports], minor=True),
     ]
     return table("Ports: each device's way out and in", columns, "ports", folded=True)
@@ -184,7 +187,7 @@ def _message_sizes(analysis: Analysis) -> Table | None:
         sizes("Message size", [size.bytes for size in shown]),
         numbers("Count", [size.count for size in shown]),
         *(
-            rates(f"{name}, GB/s", [getattr(size.wire_gb_s, name, None) for size in shown], term="wire")
+            rates(f"{name}", [getattr(size.wire_gb_s, name, None) for size in shown], term="wire")
             for name in ("p10", "p50", "p90")
         ),
     ]

@@ -1,10 +1,10 @@
 """What was recorded, what stays unknown and why, and the command that would change it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Reason, TraceFacts, Warning_
-from nsysparse.document import Abstention, Block, Heading, Table, Tone
-from nsysparse.sections.cells import names, numbers, table, texts, times
+from nsysparse.document import Abstention, Block, Cell, Column, Heading, Table, Tone
+from nsysparse.sections.cells import Filled, names, numbers, table, texts, times
 from nsysparse.units import time_scale
 
 _STATUS: dict[str, tuple[str, Tone]] = {
@@ -57,22 +57,28 @@ def _gpus(trace: TraceFacts) -> list[str]:
     return [name if count == 1 else f"{count} \u00d7 {name}" for name, count in counts.items()]
 
 
-def _capabilities(traces: Iterable[TraceFacts]) -> Table:
-    """What is missing comes first: it is what the reader can act on."""
-    every = sorted(
-        (_WORST_FIRST.index(capability.status), name, trace.file, capability)
-        for trace in traces
-        for name, capability in trace.capabilities.items()
-    )
-    status = [_STATUS[capability.status] for *_, capability in every]
+def _capabilities(traces: Sequence[TraceFacts]) -> Table:
+    """What is missing comes first: it is what the reader can act on. Files that say the same share a row."""
+    found: dict[tuple[int, str, str, str], list[str]] = {}
+    for trace in traces:
+        for name, capability in trace.capabilities.items():
+            key = (_WORST_FIRST.index(capability.status), name, capability.reason, capability.fix)
+            found.setdefault(key, []).append(trace.file)
+    rows = sorted(found.items())
+    status = [_STATUS[_WORST_FIRST[rank]] for (rank, *_), _ in rows]
     columns = [
-        texts("Recorded", [name.replace("_", " ") for _, name, _, _ in every]),
-        names("In", [file for _, _, file, _ in every], minor=True),
+        texts("Recorded", [name.replace("_", " ") for (_, name, _, _), _ in rows]),
         texts("Status", [text for text, _ in status], tones=[tone for _, tone in status]),
-        texts("Why", [capability.reason for *_, capability in every]),
-        names("What would record it", [capability.fix for *_, capability in every]),
+        texts("Why", [reason for (_, _, reason, _), _ in rows]),
+        names("What would record it", [fix for *_, fix in (key for key, _ in rows)]),
     ]
+    if len(traces) > 1:
+        columns.insert(1, Filled(Column("In"), [_files(each, len(traces)) for _, each in rows]))
     return table("What was recorded", columns, "capabilities")
+
+
+def _files(files: Sequence[str], every: int) -> Cell:
+    return Cell("every file") if len(files) == every else Cell(", ".join(files), code=True)
 
 
 def _reasons(reasons: Sequence[Reason]) -> Table:

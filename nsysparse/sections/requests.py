@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Request
 from nsysparse.document import Abstention, Block, Heading, Paragraph, Table, Tone
+from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import names, numbers, shares, sizes, table, texts, times
 from nsysparse.sections.provenance import described
 from nsysparse.units import human_ns, human_share, time_scale
@@ -17,12 +18,14 @@ _VERDICTS: dict[str, tuple[str | None, Tone]] = {
 }
 _NO_VERDICT: tuple[str | None, Tone] = (None, "muted")
 
+_NONE = Abstention("Requests", "No transfer carries a request id.", "nsysparse convention")
+
 
 def build(analysis: Analysis) -> list[Block]:
     """The table of requests; its columns grow with what the capture can tell."""
     heading = Heading("Requests", "requests")
     if not analysis.requests:
-        return [heading, _abstain(analysis)]
+        return [heading, abstention(analysis, "Requests", "/requests", _NONE)]
     return [heading, Paragraph(_lead(analysis), "muted"), _table(worst_first(analysis.requests))]
 
 
@@ -34,13 +37,6 @@ def worst_first(requests: Sequence[Request]) -> list[Request]:
         return (-share, -request.time_ns, request.request_id)
 
     return sorted(requests, key=key)
-
-
-def _abstain(analysis: Analysis) -> Abstention:
-    why = next((reason for reason in analysis.reasons if reason.path.startswith("/requests")), None)
-    if why is None:
-        return Abstention("Requests", "No transfer carries a request id.", "nsysparse convention")
-    return Abstention("Requests", why.message, why.fix)
 
 
 def _lead(analysis: Analysis) -> str:

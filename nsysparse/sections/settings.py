@@ -16,7 +16,7 @@ def build(analysis: Analysis) -> list[Block]:
         names("Value", [_shown(setting.value) for _, setting in items]),
         texts("From", [setting.source for _, setting in items]),
     ]
-    return [heading, table("Settings", columns, "settings-table", folded=True)]
+    return [heading, table("Settings", columns, "settings-table")]
 
 
 def _shown(value: object) -> str:

@@ -31,7 +31,7 @@ def build(analysis: Analysis) -> list[Block]:
     totals = analysis.totals
     heading = Heading("Totals", "totals")
     if not totals.movement_count:
-        return [heading, Abstention("Totals", "No KV transfer was found in this capture.", _first_fix(analysis))]
+        return [heading, Abstention("Totals", "No KV transfer was found in this capture.")]
     blocks: list[Block] = [heading, Facts(_facts(analysis))]
     if totals.bytes is not None and totals.bytes_known_share is not None and totals.bytes_known_share < 1:
         known = human_share(totals.bytes_known_share)
@@ -43,10 +43,6 @@ def build(analysis: Analysis) -> list[Block]:
         )
     percentiles = _percentiles(analysis)
     return [*blocks, percentiles] if percentiles else blocks
-
-
-def _first_fix(analysis: Analysis) -> str:
-    return next((reason.fix for reason in analysis.reasons if reason.fix), "")
 
 
 def _facts(analysis: Analysis) -> list[Fact]:

@@ -151,12 +151,9 @@ def _ranges(
     """Ranges and marks in total order; a range nobody closed ends with the recording and says so."""
     is_mark = pl.col("event_type") == schema.NVTX_MARK
     never_ended = pl.col("end_ns").is_null() & ~is_mark
-    # nsys itself closes a start/end range at the end of the recording, without naming a closing thread.
-    cut = (
-        (pl.col("event_type") == schema.NVTX_START_END) & pl.col("end_thread").is_null() & (pl.col("end_ns") == session_end)
-        if session_end
-        else pl.lit(False)
-    )
+    # nsys itself closes an open range at the end of the recording, without naming a closing thread.
+    at_end = pl.col("end_ns") == session_end if session_end else pl.lit(value=False)
+    cut = at_end & pl.col("end_thread").is_null() & ~is_mark
     ranges = events.with_columns(
         trace_id=pl.lit(trace_id),
         style=pl.col("event_type").replace_strict(_STYLES, return_dtype=pl.String),

@@ -1,0 +1,45 @@
+"""`nsysparse export`: the typed frames, for people who check us against other tools."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from nsysparse.cli.place import format_for, write
+from nsysparse.cli.talk import progress, say, verbosity_options
+
+FORMATS = {"csv": ".csv", "parquet": ".parquet", "ndjson": ".ndjson"}
+FRAMES = ("nvtx_ranges", "gpu_ops", "transfers", "attributions")
+
+
+@click.command("export")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.option("--frame", type=click.Choice(FRAMES), required=True, help="Which frame (docs/reference/frames.md).")
+@click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else csv.")
+@click.option("-o", "--output", metavar="PATH", help="Where to write; default and - are stdout.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@verbosity_options
+def export_command(
+    traces: tuple[str, ...],
+    frame: str,
+    output_format: str | None,
+    output: str | None,
+    force: bool,  # noqa: FBT001 (click passes flags by name)
+) -> None:
+    """Export a frame of events or results, one row per record.
+
+    \b
+        nsysparse export trace.sqlite --frame nvtx_ranges -f csv
+        nsysparse export trace.sqlite --frame transfers -o transfers.parquet
+    """
+    chosen = format_for(output_format, output, FORMATS, "csv")
+    from nsysparse.api import export_frame
+    from nsysparse.source.inputs import find_inputs
+    from nsysparse.tables import encode
+
+    with ExitStack() as stack, progress() as tell:
+        rows = export_frame(find_inputs(traces, stack), frame, tell)
+    target = None if output in (None, "-") else Path(str(output))
+    write(encode(rows, chosen), target, force=force)
+    if target is not None:
+        say(f"Wrote {rows.height:,} rows to {target}")

@@ -1,0 +1,81 @@
+"""`nsysparse inspect`: what was recorded, what not and why, and what can be answered."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nsysparse.cli.place import format_for, write
+from nsysparse.cli.talk import progress, say, verbosity_options
+
+if TYPE_CHECKING:
+    from nsysparse.inspection import TraceInspection
+
+FORMATS = {"text": ".txt", "json": ".json"}
+_MARKS = {"present": "yes", "partial": "partly", "absent": "no"}
+
+
+@click.command("inspect")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else text.")
+@click.option("-o", "--output", metavar="PATH", help="Where to write; default and - are stdout.")
+@click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
+@verbosity_options
+def inspect_command(traces: tuple[str, ...], output_format: str | None, output: str | None, force: bool) -> None:  # noqa: FBT001
+    """Say what a trace holds, what it lacks and why, and the command that would record the rest.
+
+    \b
+        nsysparse inspect trace.sqlite
+        nsysparse inspect trace.sqlite -f json | jq '.traces[].communicators'
+    """
+    chosen = format_for(output_format, output, FORMATS, "text")
+    from nsysparse.api import inspect
+    from nsysparse.render.to_json import render
+    from nsysparse.source.inputs import find_inputs
+
+    with ExitStack() as stack, progress() as tell:
+        found = inspect(find_inputs(traces, stack), tell)
+    content = render(found) if chosen == "json" else "\n".join(_text(trace) for trace in found.traces)
+    target = None if output in (None, "-") else Path(str(output))
+    write(content, target, force=force)
+    if target is not None:
+        say(f"Wrote {target}")
+
+
+def _text(trace: "TraceInspection") -> str:
+    from nsysparse.render.names import visible
+    from nsysparse.units import human_ns
+
+    counts = trace.counts
+    gpus = ", ".join(f"{gpu.device_id} {gpu.name or 'unnamed'}" for gpu in trace.gpus)
+    lines = [
+        f"{trace.file}: nsys {trace.nsys_version or 'unknown'}, schema {trace.schema_version or 'unknown'},"
+        f" {human_ns(trace.duration_ns)} recorded",
+    ]
+    if trace.synthetic:
+        lines.append(f"  SYNTHETIC: {trace.synthetic}")
+    lines += [
+        f"  {counts.process_count} processes, {counts.thread_count} threads with ranges,"
+        f" {len(trace.gpus)} GPUs: {gpus or 'none'}",
+        f"  {counts.nvtx_range_count:,} NVTX ranges, {counts.kernel_count:,} kernels, {counts.copy_count:,} copies,"
+        f" {counts.graph_launch_count:,} opaque graph launches",
+        f"  {counts.send_call_count:,} ncclSend, {counts.recv_call_count:,} ncclRecv, {counts.group_count:,} groups,"
+        f" {counts.send_recv_kernel_count:,} SendRecv kernels",
+    ]
+    lines += [
+        f"  communicator {found.id}: {found.rank_count or '?'} ranks, {found.send_count:,} sends,"
+        f" {found.recv_count:,} receives, {found.collective_count:,} collectives"
+        for found in trace.communicators
+    ]
+    lines += ["", "Can be answered"]
+    for answer in trace.answers:
+        lines.append(f"  {answer.answer:7} {answer.question} {answer.why}.")
+        if answer.fix:
+            lines.append(f"          {answer.fix}")
+    lines += ["", "Recorded"]
+    for name, fact in trace.capabilities.items():
+        lines.append(f"  {_MARKS[fact.status]:7} {name}" + (f": {fact.reason}" if fact.reason else ""))
+        if fact.fix and fact.status != "present":
+            lines.append(f"          {fact.fix}")
+    return "\n".join(visible(line) for line in lines) + "\n"

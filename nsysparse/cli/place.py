@@ -1,0 +1,94 @@
+"""Where output goes: stdout or a file that is written whole or not at all, and never over somebody else's."""
+
+import contextlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from nsysparse.errors import OutputError, UsageError
+
+# What our own files begin with, by format; only such a file is replaced unasked.
+_SIGNATURES = ('<meta name="generator" content="nsysparse', "<!-- nsysparse:", '"nsysparse": "')
+_HEAD = 4096
+
+
+def format_for(given: str | None, output: str | None, extensions: dict[str, str], default: str) -> str:
+    """The format: as given, else by the suffix of the output, else the default.
+
+    Args:
+        given: `-f`, if any.
+        output: `-o`, if any.
+        extensions: Format → suffix.
+        default: When neither says.
+
+    Raises:
+        UsageError: The suffix belongs to no format.
+    """
+    if given is not None:
+        return given
+    if output is None or output == "-":
+        return default
+    by_suffix = {suffix: name for name, suffix in extensions.items()}
+    suffix = Path(output).suffix.lower()
+    if suffix not in by_suffix:
+        raise UsageError(
+            f"{Path(output).name}: no format has the suffix {suffix!r}.",
+            f"Name one with -f ({', '.join(extensions)}) or use {', '.join(by_suffix)}.",
+        )
+    return by_suffix[suffix]
+
+
+def write(content: str | bytes, target: Path | None, *, force: bool) -> None:
+    """Write to a file, or to stdout when `target` is None.
+
+    Args:
+        content: Everything.
+        target: The file; its folder is made. An existing file is replaced only when it is ours, or with `force`.
+        force: Replace whatever is there.
+
+    Raises:
+        OutputError: The file is somebody else's, or cannot be written.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    if target is None:
+        sys.stdout.flush()
+        click.get_binary_stream("stdout").write(data)
+        click.get_binary_stream("stdout").flush()
+        return
+    try:
+        if target.is_dir():
+            raise OutputError(f"{target}: is a folder.", "Name a file.")
+        if not force and target.exists() and not _is_ours(target):
+            raise OutputError(
+                f"{target}: exists and was not written by nsysparse.", "Use another -o, or --force to replace it."
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(target, data)
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written ({error.strerror}).", "Check folder and free space.") from error
+
+
+def _is_ours(target: Path) -> bool:
+    with target.open("rb") as file:
+        head = file.read(_HEAD).decode("utf-8", "replace")
+    return any(signature in head for signature in _SIGNATURES)
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Old file or new file, never half: written beside it, then renamed."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        # mkstemp's files are private; give it the mode a plain open would.
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(0o666 & ~mask)
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise

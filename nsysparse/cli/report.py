@@ -1,0 +1,85 @@
+"""`nsysparse report`: the main job."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nsysparse.cli.place import format_for, write
+from nsysparse.cli.talk import progress, say, verbosity_options
+
+if TYPE_CHECKING:
+    from nsysparse.analysis import Analysis
+
+FORMATS = {"html": ".html", "markdown": ".md", "json": ".json", "text": ".txt"}
+
+
+@click.command("report")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else html.")
+@click.option("-o", "--output", metavar="PATH", help="Where to write; - is stdout. Default: reports/<stem>.html here.")
+@click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
+@click.option("--link", metavar="ID", help="The link that KV crosses, e.g. ib-ndr (`nsysparse links list`).")
+@click.option("--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its peak in one direction, instead of --link's.")
+@click.option("--model", metavar="ID", help="The model served, e.g. llama-3-70b (`nsysparse models list`).")
+@click.option("--layers", type=click.IntRange(1, 4096), metavar="N", help="Layers of the model, for `layer=all`.")
+@click.option(
+    "--threshold", type=click.FloatRange(0, 1), default=0.20, show_default=True, metavar="SHARE",
+    help="KV gap as a share of the time to first token that is too much.",
+)  # fmt: skip
+@verbosity_options
+def report_command(
+    traces: tuple[str, ...],
+    output_format: str | None,
+    output: str | None,
+    force: bool,  # noqa: FBT001 (click passes flags by name)
+    link: str | None,
+    peak_gb_s: float | None,
+    model: str | None,
+    layers: int | None,
+    threshold: float,
+) -> None:
+    """Report on the KV-cache transfer in one or more traces.
+
+    Writes an HTML page that works offline, and prints a summary whose first line is the verdict.
+
+    \b
+        nsysparse report trace.sqlite
+        nsysparse report trace.sqlite --link ib-ndr --model llama-3-70b
+        nsysparse report prefill.sqlite decode.sqlite -o hand-over.html
+        nsysparse report trace.sqlite -f json -o - | jq .totals
+
+    TRACE is a file that `nsys export --type sqlite` wrote, a folder of them, a pattern, or a .nsys-rep
+    file where nsys is installed.
+    """
+    chosen = format_for(output_format, output, FORMATS, "html")
+    from nsysparse.api import Options, analyse
+    from nsysparse.source.inputs import find_inputs
+
+    options = Options(link=link, peak_gb_s=peak_gb_s, model=model, layers=layers, threshold=threshold)
+    with ExitStack() as stack, progress() as tell:
+        paths = find_inputs(traces, stack)
+        analysis = analyse(paths, options, tell)
+        tell("writing the report")
+        content = _rendered(analysis, chosen)
+        summary = None if output == "-" or chosen == "text" else _rendered(analysis, "text")
+    target = None if output == "-" else Path(output) if output else Path("reports") / _name(paths, FORMATS[chosen])
+    write(content, target, force=force)
+    if summary is not None:
+        click.echo(summary, nl=False)
+    if target is not None:
+        say(f"Wrote {target}")
+
+
+def _rendered(analysis: "Analysis", chosen: str) -> str:
+    from nsysparse.render import FORMATS as RENDERERS
+    from nsysparse.sections import build
+
+    renderer = RENDERERS[chosen]
+    return renderer.render(analysis if renderer.subject == "analysis" else build(analysis))
+
+
+def _name(paths: list[Path], suffix: str) -> str:
+    more = f"-and-{len(paths) - 1}-more" if len(paths) > 1 else ""
+    return f"{paths[0].stem}{more}{suffix}"

@@ -1,0 +1,78 @@
+"""What the command line says on stderr: errors, progress, where things went. Data goes to stdout, never here."""
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from nsysparse.errors import NsysparseError
+
+_verbosity = 0
+_TRACEBACKS = 2
+
+
+def set_verbosity(level: int) -> None:
+    """How much to say: below 0 only errors, from 2 on tracebacks too."""
+    global _verbosity  # noqa: PLW0603 (one process is one command)
+    _verbosity = level
+
+
+def verbosity_options(function: Callable[..., None]) -> Callable[..., None]:
+    """`-q` and `-v`, the same on every command."""
+
+    def apply(context: click.Context, _: click.Parameter, value: int) -> None:
+        if value:
+            set_verbosity(-1 if context.params.get("_quiet") else value)
+
+    function = click.option(
+        "-v", "--verbose", count=True, expose_value=False, callback=apply, help="Say more; -vv shows tracebacks."
+    )(function)
+    return click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=lambda _context, _parameter, value: set_verbosity(-1) if value else None,
+        help="Say nothing on stderr but errors.",
+    )(function)
+
+
+def explain(error: Exception) -> int:
+    """Print a failure and return the exit code."""
+    if _verbosity >= _TRACEBACKS:
+        traceback.print_exception(error)
+    if isinstance(error, NsysparseError):
+        click.echo(f"nsysparse: {_plain(error.message)}", err=True)
+        if error.hint:
+            click.echo(f"  {_plain(error.hint)}", err=True)
+        return error.exit_code
+    click.echo(f"nsysparse: internal error: {type(error).__name__}: {_plain(str(error))[:300]}", err=True)
+    click.echo("  This is a bug. Run again with -vv for the traceback, and please report it.", err=True)
+    return 1
+
+
+def say(text: str) -> None:
+    """A line on stderr, unless quiet."""
+    if _verbosity >= 0:
+        click.echo(_plain(text), err=True)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Yields a function that shows what is being done: a spinner on a terminal, nothing when piped."""
+    if _verbosity < 0 or not sys.stderr.isatty():
+        yield lambda _text: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(stderr=True).status("starting") as status:
+        yield lambda text: status.update(escape(_plain(text)))
+
+
+def _plain(text: str) -> str:
+    """One line without characters that a terminal would obey: messages quote names out of files."""
+    return "".join(c if c.isprintable() else f"\u27e8{ord(c):X}\u27e9" for c in text)

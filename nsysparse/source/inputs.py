@@ -1,0 +1,74 @@
+"""From what a user names to the exports to read: files, folders, patterns, and reports that nsys must export first."""
+
+import glob
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from nsysparse.errors import InputError, NotAnExport, UsageError
+from nsysparse.source.open import NSYS_EXPORT
+
+REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
+EXPORT_SECONDS = 3600
+
+
+def find_inputs(named: Sequence[str], stack: ExitStack) -> list[Path]:
+    """The exports that the arguments mean, in a fixed order, each once.
+
+    Args:
+        named: Files, folders (all *.sqlite in them) or patterns.
+        stack: Owns temporary exports of .nsys-rep files; they vanish when it closes.
+
+    Raises:
+        UsageError: `-` is named; SQLite cannot read from a pipe.
+        InputError: Nothing is there, or a .nsys-rep cannot be exported here.
+    """
+    found: list[Path] = []
+    for name in named:
+        if name == "-":
+            raise UsageError(
+                "A trace cannot be read from standard input: SQLite needs a file it can seek in.",
+                "Save it to a file first.",
+            )
+        path = Path(name)
+        if path.is_dir():
+            inside = sorted(path.glob("*.sqlite"))
+            if not inside:
+                raise InputError(f"{path.name or path}: no .sqlite file in this folder.", "Name the files themselves.")
+            found += inside
+        elif not path.exists() and glob.has_magic(name):
+            matches = sorted(Path(match) for match in glob.glob(name))  # noqa: PTH207 (a pattern may be absolute)
+            if not matches:
+                raise InputError(f"{name}: no file matches this pattern.", "Check the path.")
+            found += matches
+        else:
+            found.append(path)
+    distinct = list({path.resolve(): path for path in found}.values())
+    return [_exported(path, stack) if path.suffix in REPORT_SUFFIXES and path.is_file() else path for path in distinct]
+
+
+def _exported(report: Path, stack: ExitStack) -> Path:
+    """A temporary export of a .nsys-rep, made by the nsys on PATH."""
+    command = f"{NSYS_EXPORT} -o {report.stem}.sqlite {report.name}"
+    nsys = shutil.which("nsys")
+    if nsys is None:
+        raise NotAnExport(
+            f"{report.name}: a report of Nsight Systems, not yet exported, and nsys is not on PATH here.",
+            f"Where nsys is installed, run: {command}",
+        )
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nsysparse-")))
+    target = folder / f"{report.stem}.sqlite"
+    # Options that an older nsys does not know are fatal to it: the plain export is better than none.
+    for extra in (["--include-blobs=true", "--include-json=true"], []):
+        arguments = [nsys, "export", "--type", "sqlite", *extra, "-o", str(target), str(report)]
+        try:
+            done = subprocess.run(arguments, capture_output=True, timeout=EXPORT_SECONDS, check=False)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise InputError(f"{report.name}: nsys could not export it ({error}).", f"Run: {command}") from error
+        if done.returncode == 0 and target.exists():
+            return target
+        target.unlink(missing_ok=True)
+    raise InputError(f"{report.name}: nsys could not export it (exit {done.returncode}).", f"Run: {command}")
