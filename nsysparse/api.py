@@ -13,7 +13,7 @@ from nsysparse.analysis import Analysis, Notice, Setting, TraceFacts
 from nsysparse.attribution import agree_between_sides, annotate, shares
 from nsysparse.catalog.loader import find_model
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
-from nsysparse.inspection import Inspection, look
+from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
 from nsysparse.pairing import pair
@@ -149,7 +149,7 @@ def inspect(paths: Sequence[Path], progress: Progress = _silent) -> Inspection:
         progress(f"reading {path.name}")
         trace = read_trace(path, trace_id, all_gpu_work=True)
         looked.append(look(trace, find_scopes(trace)))
-    return Inspection(nsysparse=__version__, traces=tuple(looked))
+    return Inspection(FORMAT_VERSION, nsysparse=__version__, traces=tuple(looked))
 
 
 def export_frame(paths: Sequence[Path], frame: str, progress: Progress = _silent) -> pl.DataFrame:

@@ -73,9 +73,9 @@ class TraceInspection:
 class Inspection:
     """All files of a command."""
 
+    format_version: int
     nsysparse: str
     traces: tuple[TraceInspection, ...]
-    format_version: int = FORMAT_VERSION
 
 
 def look(trace: Trace, scopes: pl.DataFrame) -> TraceInspection:

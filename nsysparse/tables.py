@@ -18,8 +18,11 @@ def encode(frame: pl.DataFrame, chosen: str) -> bytes:
     elif chosen == "ndjson":
         frame.write_ndjson(buffer)
     else:
-        text = pl.col(pl.String)
-        frame.with_columns(
-            pl.when(text.str.contains(_FORMULA)).then(pl.concat_str(pl.lit("'"), text)).otherwise(text).name.keep()
-        ).write_csv(buffer)
+        texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+        frame.with_columns(_harmless(name) for name in texts).write_csv(buffer)
     return buffer.getvalue()
+
+
+def _harmless(name: str) -> pl.Expr:
+    text = pl.col(name)
+    return pl.when(text.str.contains(_FORMULA)).then(pl.concat_str(pl.lit("'"), text)).otherwise(text).alias(name)

@@ -35,8 +35,8 @@ def _no_list(found: re.Match[str]) -> str:
 def name(text: str, limit: int = _LONGEST_NAME) -> str:
     """A name from a trace or a command, as code, cut in the middle beyond `limit` characters.
 
-    Mentions are not looked for inside code, but addresses are linked even there: the entity hides the colon and the dot,
-    and the break opportunity after "@" copies as nothing.
+    Mentions are not looked for inside code, but addresses are linked even there: the entity hides the colon and the
+    dot, and the break opportunity after "@" copies as nothing.
     """
     inside = entities(shortened(text, limit)).replace("://", "&#58;//").replace("&#64;", "&#64;<wbr>")
     return f"<code>{re.sub(r'(?i)www[.]', 'www&#46;', inside)}</code>"

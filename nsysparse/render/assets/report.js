@@ -30,7 +30,7 @@
       button.type = "button";
       button.title = "Sort";
       button.setAttribute("aria-label", "Sort by " + head.textContent);
-      head.append(" ", button);
+      head.append("\u00a0", button);
       button.addEventListener("click", () => sort(table, head, at));
     });
   });
@@ -74,6 +74,7 @@
     layout.xaxis.nticks = narrow ? 6 : 24;
     layout.yaxis.nticks = 16;
     box.classList.add("drawn");
+    box.classList.toggle("narrow", narrow);
     Plotly.react(box.querySelector(".plot"), figure.data, layout, { displayModeBar: false, responsive: true });
   }
   const boxes = all(".heatbox");

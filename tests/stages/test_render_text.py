@@ -1,0 +1,140 @@
+"""The text summary: the verdict first, columns that line up within 100 characters, plain unless colour is asked for."""
+
+import re
+from collections.abc import Callable
+
+import factories
+import pytest
+
+from nsysparse.analysis import Analysis
+from nsysparse.document import (
+    Abstention,
+    Bar,
+    BarChart,
+    Cell,
+    Column,
+    ColumnChart,
+    Document,
+    Heading,
+    Paragraph,
+    Series,
+    Table,
+)
+from nsysparse.render import to_text
+from nsysparse.render.marks import MOST_LEVELS, bar, levels
+from nsysparse.render.text_table import padded, width
+from nsysparse.sections import build
+
+ANALYSES: dict[str, Callable[[], Analysis]] = {
+    "rich": factories.rich,
+    "small": factories.small,
+    "sizeless": factories.sizeless,
+    "unknown": factories.unknown,
+}
+
+
+def text_of(*blocks: object) -> str:
+    return to_text.render(Document("t", "s", "g", list(blocks)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_first_line_is_the_verdict(name: str) -> None:
+    whole = ANALYSES[name]()
+    assert to_text.render(build(whole)).splitlines()[0] == whole.verdict.text
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_lines_fit_and_have_no_blanks_at_their_end(name: str) -> None:
+    for line in to_text.render(build(ANALYSES[name]())).splitlines():
+        assert width(line) <= 100, line
+        assert line == line.rstrip()
+
+
+def test_columns_line_up() -> None:
+    lines = to_text.render(build(factories.rich())).splitlines()
+    start = next(place for place, line in enumerate(lines) if line.lstrip().startswith("Layer  Movements"))
+    rows = lines[start : start + 13]
+    ends = {match.end() for match in re.finditer(r"Time, ms", rows[0])}
+    assert all(row[end - 1].isdigit() and row[end] == " " for row in rows[1:] for end in ends)
+
+
+def test_long_tables_say_how_many_rows_are_not_shown() -> None:
+    text = to_text.render(build(factories.rich()))
+    assert "12 more rows" in text  # 24 requests
+    assert "20 more rows" in text  # 32 layers
+    assert "more rows" not in to_text.render(build(factories.rich()), most_rows=1000)
+
+
+def test_what_the_summary_leaves_out_is_named() -> None:
+    last = " ".join(to_text.render(build(factories.rich())).splitlines()[-4:])
+    assert "Rate by message size" in last
+    assert "-f html" in last
+
+
+def test_minor_columns_go_first_and_are_named() -> None:
+    columns = [Column("a"), Column("b", minor=True), Column("c")]
+    text = text_of(Table("t", columns, [[Cell("x" * 40), Cell("y" * 40), Cell("z" * 40)]], "t"))
+    assert "y" * 40 not in text
+    assert "no room for b." in text
+    assert f"{'x' * 40}  {'z' * 40}" in text
+
+
+def test_words_wrap_where_they_do_not_fit_and_nothing_is_lost() -> None:
+    words = " ".join(f"w{place}" for place in range(60))
+    text = text_of(Table("t", [Column("a"), Column("b")], [[Cell("k", code=True), Cell(words)]], "t"))
+    assert all(width(line) <= 100 for line in text.splitlines())
+    assert [word for word in text.split() if word.startswith("w")] == words.split()
+
+
+def test_commands_stay_whole_so_that_they_can_be_copied() -> None:
+    fix = "nsys profile " + " ".join(f"--option-{place}=1" for place in range(12))
+    assert fix in text_of(Heading("H", "h"), Abstention("s", "why", fix))
+
+
+def test_headings_without_anything_below_are_not_shown() -> None:
+    assert text_of(Heading("Empty", "e"), Paragraph("explains", "muted"), Heading("Full", "f"), Paragraph("said")) == (
+        "\nFULL\n  said\n"
+    )
+
+
+def test_plain_text_has_no_escapes_and_colour_has() -> None:
+    document = build(factories.rich())
+    plain, styled = to_text.render(document), to_text.render(document, colour=True)
+    assert "\x1b" not in plain
+    assert "\x1b[1;31m" in styled
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", styled)
+    assert [line.rstrip() for line in bare.splitlines()] == plain.splitlines()
+
+
+def test_colour_does_not_let_names_style_the_terminal() -> None:
+    styled = to_text.render(build(factories.hostile("[bold]x[/bold] \x1b]0;t\x07")), colour=True)
+    assert "[bold]x[/bold] ⟨1B⟩]0;t⟨7⟩" in styled
+    assert "\x1b]" not in styled
+
+
+def test_bars_are_to_scale() -> None:
+    assert bar(50.0, 100.0, 10) == "█████     "
+    assert bar(5.0, 100.0, 10) == "▌         "
+    assert bar(0.0, 100.0, 10) == "▏         "
+    assert bar(None, 100.0, 10).rstrip() == "?"
+    text = text_of(BarChart("c", "GB/s", [Bar("a → b", 30.0, "30 GB/s", 50.0)], "a"))
+    assert "█" * 11 + " " in text  # 30 of 60 on 22 characters
+
+
+def test_levels_are_to_scale_and_merge_when_there_are_too_many() -> None:
+    assert levels([0.0, 4.0, 8.0]) == "▁▅█"
+    assert levels([]) == ""
+    merged = levels([0.0] * 199 + [1.0])
+    assert len(merged) <= MOST_LEVELS
+    assert merged.endswith("█")
+    chart = ColumnChart(
+        "c", "layer", "ms", ["3", "4"], [Series("w", "wire", [1.0, 2.0]), Series("p", "wait", [0, 2.0])], "a"
+    )
+    assert "layer 3 to 4, highest 4 ms" in text_of(chart)
+
+
+def test_wide_and_combining_characters_count_by_cells() -> None:
+    assert width("漢字") == 4
+    assert width("e\u0301") == 1
+    assert padded("漢", 4) == "漢  "
+    assert padded("漢", 4, "right") == "  漢"

@@ -1,0 +1,300 @@
+"""Sections: every number of an analysis finds its place, what is unknown is said, nothing is drawn without data."""
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import factories
+import pytest
+
+import nsysparse.sections
+from nsysparse.analysis import Analysis, Cell, Reason, Unattributed
+from nsysparse.document import (
+    Abstention,
+    BarChart,
+    Block,
+    Callout,
+    ColumnChart,
+    Document,
+    Facts,
+    Heading,
+    Heatmap,
+    Table,
+)
+from nsysparse.sections import SECTIONS, build
+from nsysparse.sections.definitions import TERMS
+from nsysparse.sections.heatmap import MOST_CELLS
+from nsysparse.sections.requests import MOST_ROWS
+
+B = TypeVar("B")
+
+ANALYSES: dict[str, Callable[[], Analysis]] = {
+    "rich": factories.rich,
+    "small": factories.small,
+    "sizeless": factories.sizeless,
+    "unknown": factories.unknown,
+    "hostile": lambda: factories.hostile("</script>"),
+}
+
+
+@pytest.fixture(params=ANALYSES, ids=str)
+def analysis(request: pytest.FixtureRequest) -> Analysis:
+    return ANALYSES[request.param]()
+
+
+def of_kind(blocks: Document | list[Block], kind: type[B]) -> list[B]:
+    every = blocks.blocks if isinstance(blocks, Document) else blocks
+    return [block for block in every if isinstance(block, kind)]
+
+
+def table(blocks: Document | list[Block], anchor: str) -> Table:
+    return next(each for each in of_kind(blocks, Table) if each.anchor == anchor)
+
+
+def column(of: Table, title: str) -> list[str]:
+    place = [each.title for each in of.columns].index(title)
+    return [row[place].text for row in of.rows]
+
+
+def words(blocks: Document | list[Block]) -> str:
+    return " ".join(str(block) for block in (blocks.blocks if isinstance(blocks, Document) else blocks))
+
+
+def test_verdict_is_first_and_word_for_word(analysis: Analysis) -> None:
+    first = build(analysis).blocks[0]
+    assert isinstance(first, Callout)
+    assert (first.kind, first.text) == ("verdict", analysis.verdict.text)
+
+
+def test_notice_stands_before_any_number() -> None:
+    document = build(factories.rich())
+    kinds = [type(block) for block in document.blocks]
+    notice = next(
+        place for place, block in enumerate(document.blocks) if isinstance(block, Callout) and block.kind == "notice"
+    )
+    assert notice < kinds.index(Facts)
+
+
+def test_every_section_starts_with_its_heading_or_stays_away(analysis: Analysis) -> None:
+    for name, section in SECTIONS.items():
+        blocks = section(analysis)
+        if name != "verdict" and blocks:
+            assert isinstance(blocks[0], Heading), name
+            assert len(blocks) > 1, name
+
+
+def test_no_figure_and_no_table_is_empty(analysis: Analysis) -> None:
+    document = build(analysis)
+    assert all(each.rows and each.columns for each in of_kind(document, Table))
+    assert all(each.bars for each in of_kind(document, BarChart))
+    assert all(each.series and each.labels for each in of_kind(document, ColumnChart))
+    assert all(each.x and each.y for each in of_kind(document, Heatmap))
+
+
+@pytest.mark.parametrize("name", ["totals", "links", "layers", "requests", "heatmap", "coverage"])
+def test_without_transfers_a_section_abstains(name: str) -> None:
+    kinds = {type(block) for block in SECTIONS[name](factories.unknown())}
+    assert kinds == {Heading, Abstention}
+
+
+def test_unknown_verdict_says_why_and_what_would_change_it() -> None:
+    (why,) = of_kind(SECTIONS["verdict"](factories.unknown()), Abstention)
+    assert why.reason == "no Send/Recv kernel and no peer copy was recorded"
+    assert why.fix == "nsys profile --trace=cuda,nvtx …"
+
+
+def test_a_section_takes_the_analysis_own_reason() -> None:
+    whole = replace(
+        factories.small(), layers=(), reasons=(Reason("/layers", "no-range", "no range names a layer", "do x"),)
+    )
+    (why,) = of_kind(SECTIONS["layers"](whole), Abstention)
+    assert (why.reason, why.fix) == ("no range names a layer", "do x")
+
+
+def test_anchors_are_unique_safe_and_resolve(analysis: Analysis) -> None:
+    document = build(analysis)
+    anchors = [block.anchor for block in document.blocks if hasattr(block, "anchor")]
+    assert len(anchors) == len(set(anchors))
+    assert all(re.fullmatch(r"[a-z][a-z-]*", anchor) for anchor in anchors)
+    used = {each.term for every in of_kind(document, Table) for each in every.columns if each.term}
+    used |= {fact.term for facts in of_kind(document, Facts) for fact in facts.items if fact.term}
+    assert used <= TERMS
+
+
+def test_rows_are_as_wide_as_their_table(analysis: Analysis) -> None:
+    assert all(len(row) == len(each.columns) for each in of_kind(build(analysis), Table) for row in each.rows)
+
+
+def test_only_rates_over_whole_kernels_are_marked_as_bounds() -> None:
+    links = (
+        factories.bound_link(),
+        factories.link(0),
+        factories.link(1, headline_basis="delivered", headline_gb_s=31.5),
+    )
+    blocks = SECTIONS["links"](replace(factories.rich(), links=links))
+    rates = column(table(blocks, "links-table"), "Rate")
+    assert rates == ["≥ 18.8", "40.0", "31.5"]
+    (chart,) = of_kind(blocks, BarChart)
+    assert [bar.is_bound for bar in sorted(chart.bars, key=lambda bar: bar.label)] == [True, False, False]
+    assert "contain the time a kernel waits" in words(blocks)
+
+
+def test_without_bounds_nothing_is_said_about_them() -> None:
+    assert "≥" not in words(SECTIONS["links"](replace(factories.rich(), links=(factories.link(),), ports=None)))[:400]
+
+
+def test_expected_times_stand_beside_the_observed() -> None:
+    links = table(SECTIONS["links"](factories.rich()), "links-table")
+    assert column(links, "Observed") == ["50", "310", "319"]
+    assert column(links, "At ceiling") == ["unknown", "262", "262"]
+    assert column(links, "At line rate") == ["unknown", "248", "248"]
+
+
+def test_both_references_are_drawn_with_their_sources() -> None:
+    (chart,) = of_kind(SECTIONS["links"](factories.rich()), BarChart)
+    assert {(bar.line_rate, bar.practical) for bar in chart.bars} == {(50.0, 47.4), (None, None)}
+    assert "catalogue: ib-ndr" in chart.references
+    assert "ib_write_bw" in chart.references
+
+
+def test_rates_above_the_peak_are_called_inconsistent() -> None:
+    blocks = SECTIONS["links"](replace(factories.rich(), links=(factories.link(inconsistent_count=3),)))
+    assert "3 transfers came out above the physical peak" in words(blocks)
+
+
+def test_partly_known_sizes_are_said_to_be_sums_of_the_known() -> None:
+    blocks = SECTIONS["totals"](factories.sizeless())
+    assert "Sizes are known for 50 % of the movements." in words(blocks)
+    (facts,) = of_kind(blocks, Facts)
+    assert facts.items[0].note == "sum of the known, 50 % of movements"
+    assert "Sizes are known" not in words(SECTIONS["totals"](factories.rich()))
+
+
+def test_requests_are_worst_first_and_unknown_last() -> None:
+    shares = column(table(SECTIONS["requests"](factories.rich()), "requests-table"), "Gap share")
+    known = [float(share.removesuffix(" %")) for share in shares if share != "unknown"]
+    assert known == sorted(known, reverse=True)
+    assert shares[len(known) :] == ["unknown"] * 2
+
+
+def test_rows_of_requests_are_capped_and_both_numbers_said() -> None:
+    requests = table(SECTIONS["requests"](factories.rich(requests=1250, layers=1)), "requests-table")
+    assert len(requests.rows) == MOST_ROWS == 200
+    assert "200 worst of 1,250" in requests.dropped
+    assert (
+        "worst of" not in table(SECTIONS["requests"](factories.rich(requests=200, layers=1)), "requests-table").dropped
+    )
+
+
+def test_columns_without_any_known_value_are_named_instead() -> None:
+    requests = table(SECTIONS["requests"](factories.small()), "requests-table")
+    assert "KV gap" not in [each.title for each in requests.columns]
+    assert re.search(r"Unknown in every row, so not shown: .*KV gap", requests.dropped)
+
+
+def test_heatmap_cells_are_capped_and_what_is_dropped_said() -> None:
+    (chart,) = of_kind(SECTIONS["heatmap"](factories.rich(requests=800, layers=32)), Heatmap)
+    assert len(chart.x) == 625
+    assert len(chart.x) * len(chart.y) <= MOST_CELLS == 20_000
+    assert "625 requests with the most transfer time of 800" in chart.dropped
+
+
+def test_heatmap_keeps_what_was_not_observed_apart_from_zero() -> None:
+    whole = factories.rich(requests=2, layers=2)
+    cells = (replace(whole.layer_request[0], time_ns=0), *whole.layer_request[1:3])
+    (chart,) = of_kind(SECTIONS["heatmap"](replace(whole, layer_request=cells)), Heatmap)
+    flat = [value for row in chart.values for value in row]
+    assert flat.count(None) == 1
+    assert flat.count(0.0) == 1
+
+
+def test_heatmap_says_how_much_time_it_does_not_show() -> None:
+    whole = factories.rich()
+    shown = sum(cell.time_ns for cell in whole.layer_request)
+    assert whole.totals.time_ns == shown + 5_200_000
+    assert "Not in the picture: 5.2 ms (1.6 %)" in words(SECTIONS["heatmap"](whole))
+
+
+def test_columns_of_a_layer_add_up_to_its_time() -> None:
+    whole = factories.rich()
+    unsplit = replace(whole.layers[1], wire_ns=None, peer_wait_ns=None)
+    (chart,) = of_kind(SECTIONS["layers"](replace(whole, layers=(whole.layers[0], unsplit))), ColumnChart)
+    assert [series.meaning for series in chart.series] == ["wire", "wait", "unknown"]
+    sums = [sum(series.values[place] for series in chart.series) for place in (0, 1)]
+    assert sums == pytest.approx([whole.layers[0].time_ns / 1e6, unsplit.time_ns / 1e6])
+    assert chart.series[2].values[0] == 0
+
+
+def test_unattributed_shares_are_visible() -> None:
+    whole = replace(
+        factories.small(),
+        unattributed={"layer": Unattributed(1, 4_194_304, 100_000), "request": Unattributed(0, None, 0)},
+    )
+    missing = table(SECTIONS["coverage"](whole), "unattributed")
+    assert column(missing, "Of movements") == ["50 %", "0 %"]
+    assert column(missing, "Of bytes") == ["50 %", "unknown"]
+    assert column(missing, "Of time") == ["25 %", "0 %"]
+
+
+def test_excluded_traffic_is_listed_with_its_rule() -> None:
+    excluded = table(SECTIONS["coverage"](factories.rich()), "excluded")
+    assert column(excluded, "Rule") == ["all-to-all: every rank sends to every rank in one group"]
+    assert column(excluded, "Movements") == ["1,328"]
+
+
+def test_provenance_counts_best_first() -> None:
+    whole = replace(
+        factories.small(),
+        layers=(replace(factories.small().layers[0], provenance={"ordinal": 3, "exact": 1, "new-kind": 2}),),
+        unattributed={"layer": Unattributed(4, None, 1)},
+    )
+    provenance = table(SECTIONS["coverage"](whole), "provenance")
+    of_layers = [
+        name
+        for scope, name in zip(column(provenance, "Scope"), column(provenance, "Known by"), strict=True)
+        if scope == "layer"
+    ]
+    assert of_layers == ["exact", "ordinal", "none", "new-kind"]
+
+
+def test_one_cause_for_many_unknowns_is_one_row() -> None:
+    reasons = table(SECTIONS["quality"](factories.rich()), "reasons")
+    assert column(reasons, "Unknown for that reason") == ["/requests/0/ttft_ns and 23 more", "/links/0/peak_gb_s"]
+
+
+def test_missing_capabilities_come_first_and_files_that_agree_share_a_row() -> None:
+    odd = replace(
+        factories.trace("decode"), capabilities={"nvtx_ranges": factories.Capability("absent", "not traced", "x")}
+    )
+    capabilities = table(
+        SECTIONS["quality"](replace(factories.rich(), traces=(factories.trace(), odd))), "capabilities"
+    )
+    assert column(capabilities, "Status")[0] == "○ absent"
+    rows = dict(
+        zip(
+            zip(column(capabilities, "Recorded"), column(capabilities, "Status"), strict=True),
+            column(capabilities, "In"),
+            strict=True,
+        )
+    )
+    assert rows[("nvtx ranges", "○ absent")] == "decode-node0.sqlite"
+    agreed = table(SECTIONS["quality"](factories.rich()), "capabilities")
+    assert set(column(agreed, "In")) == {"every file"}
+
+
+def test_order_of_cells_does_not_show() -> None:
+    whole = factories.rich(requests=5, layers=3)
+    shuffled: tuple[Cell, ...] = tuple(reversed(whole.layer_request))
+    assert SECTIONS["heatmap"](replace(whole, layer_request=shuffled)) == SECTIONS["heatmap"](whole)
+
+
+def test_sections_know_only_analysis_document_and_units() -> None:
+    allowed = {"nsysparse.analysis", "nsysparse.document", "nsysparse.units"}
+    for path in Path(nsysparse.sections.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nsysparse"):
+                module = node.module or ""
+                assert module in allowed or module.startswith("nsysparse.sections"), f"{path.name} imports {module}"
