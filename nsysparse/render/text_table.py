@@ -55,27 +55,36 @@ def padded(text: str, cells: int, align: str = "left") -> str:
 
 
 def laid_out(table: Table, room: int, most_rows: int, indent: str) -> tuple[list[Line], list[str]]:
-    """The table's head and rows as lines, and the titles of the columns that found no room."""
+    """The table's head and rows as lines, and the titles of the columns that found no room.
+
+    Too wide a table first puts units below titles, then loses its minor columns, last first, then wraps its words.
+    """
     rows = table.rows[:most_rows]
-    places = list(range(len(table.columns)))
     texts = [[_shown(cell) for cell in row] for row in rows]
+    heads = [[column.heading] for column in table.columns]
+    widths = _widths(heads, texts)
+    if _total(widths) > room:
+        heads = [[column.title, column.unit] for column in table.columns]
+        widths = _widths(heads, texts)
     dropped: list[str] = []
-    widths = _widths(table.columns, texts, places)
-    for place in reversed([place for place in places if table.columns[place].minor]):
+    for place in reversed([place for place, column in enumerate(table.columns) if column.minor]):
         if _total(widths) <= room:
             break
-        places.remove(place)
+        del widths[place]
         dropped.insert(0, table.columns[place].title)
-        widths = _widths(table.columns, texts, places)
-    _squeeze(widths, room, [place for place in places if any(" " in row[place] for row in texts)])
-    columns = [table.columns[place] for place in places]
-    head = _GAP.join(
-        padded(column.heading, widths[place], column.align) for place, column in zip(places, columns, strict=True)
-    )
-    lines = [text_line(indent + head, "muted")]
+    _squeeze(widths, room, [place for place in widths if any(" " in row[place] for row in texts)])
+    lines = _head(heads, table.columns, widths, indent)
     for row, shown in zip(rows, texts, strict=True):
         lines += _row(row, shown, table.columns, widths, indent)
     return lines, dropped
+
+
+def _head(heads: Sequence[Sequence[str]], columns: Sequence[Column], widths: dict[int, int], indent: str) -> list[Line]:
+    levels = [
+        _GAP.join(padded(heads[place][level], cells, columns[place].align) for place, cells in widths.items())
+        for level in range(max((len(heads[place]) for place in widths), default=0))
+    ]
+    return [text_line(indent + level, "muted") for level in levels if level.strip()]
 
 
 def _shown(cell: Cell) -> str:
@@ -83,8 +92,9 @@ def _shown(cell: Cell) -> str:
     return visible(cell.text) if not cell.code or " " in cell.text else shortened(cell.text, _LONGEST_NAME)
 
 
-def _widths(columns: Sequence[Column], texts: Sequence[Sequence[str]], places: Sequence[int]) -> dict[int, int]:
-    return {place: max([width(columns[place].heading), *(width(row[place]) for row in texts)]) for place in places}
+def _widths(heads: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]) -> dict[int, int]:
+    """By column, the cells that its widest text takes."""
+    return {place: max([*map(width, head), *(width(row[place]) for row in texts)]) for place, head in enumerate(heads)}
 
 
 def _total(widths: dict[int, int]) -> int:

@@ -31,8 +31,8 @@ WIDTH = 100
 MOST_ROWS = 12
 
 _INDENT = "  "
-_BAR_WIDTH = 22
-_LONGEST_NAME = 36
+_LEAST_BAR, _LONGEST_BAR = 10, 22
+_LEAST_NAME, _LONGEST_NAME = 16, 36
 _CAPTION_LINES = 2
 """A table starts with an empty line and its caption."""
 _STYLES: dict[Tone, str] = {"good": "green", "bad": "bold red", "doubt": "yellow", "muted": "dim"}
@@ -140,22 +140,25 @@ def _(block: Table, most_rows: int) -> list[Line]:
     lines += body
     notes = [block.dropped] if block.dropped else []
     if len(block.rows) > most_rows:
-        notes.append(f"{len(block.rows) - most_rows:,} more rows")
+        notes.append(f"{len(block.rows) - most_rows:,} more rows.")
     if dropped:
-        notes.append(f"no room for {', '.join(dropped)}")
-    return [*lines, *_wrapped("; ".join(note.removesuffix(".") for note in notes) + ".", "muted")] if notes else lines
+        notes.append(f"No room for {', '.join(dropped)}.")
+    return [*lines, *_wrapped(" ".join(notes), "muted")] if notes else lines
 
 
 @_written.register
 def _(block: BarChart, most_rows: int) -> list[Line]:
     end = axis_end(block)
     shown = block.bars[:most_rows]
-    labels = [shortened(each.label, _LONGEST_NAME) for each in shown]
-    longest = max(map(width, labels), default=0)
     values = max((width(each.text) for each in shown), default=0)
+    verdicts = max((width(visible(each.verdict)) for each in shown), default=0)
+    room = WIDTH - len(_INDENT) - values - verdicts - 3 * len(_INDENT)
+    labels = [shortened(each.label, min(_LONGEST_NAME, max(_LEAST_NAME, room - _LEAST_BAR))) for each in shown]
+    longest = max(map(width, labels), default=0)
+    bar_width = min(_LONGEST_BAR, max(_LEAST_BAR, room - longest))
     lines = []
     for each, label in zip(shown, labels, strict=True):
-        mark = Span(bar(each.value, end, _BAR_WIDTH))
+        mark = Span(bar(each.value, end, bar_width))
         value = Span(padded(each.text, values, "right"), is_strong=True)
         verdict = Span("  " + visible(each.verdict), "muted")
         lines.append(Line([Span(f"{_INDENT}{padded(label, longest)}  "), mark, Span("  "), value, verdict]))

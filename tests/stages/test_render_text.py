@@ -75,7 +75,7 @@ def test_minor_columns_go_first_and_are_named() -> None:
     columns = [Column("a"), Column("b", minor=True), Column("c")]
     text = text_of(Table("t", columns, [[Cell("x" * 40), Cell("y" * 40), Cell("z" * 40)]], "t"))
     assert "y" * 40 not in text
-    assert "no room for b." in text
+    assert "No room for b." in text
     assert f"{'x' * 40}  {'z' * 40}" in text
 
 

@@ -1,0 +1,228 @@
+"""Names from a trace are untrusted: in no format may one become markup, a mention, a link or a terminal command."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import factories
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from nsysparse.render import FORMATS, neutral, to_html, to_json, to_markdown, to_text
+from nsysparse.render.names import shortened, unique, visible
+from nsysparse.sections import build
+
+HOSTILE = {
+    "script": "</script><script>alert(1)</script>",
+    "attribute": '" onmouseover=alert(1) x="',
+    "single-quote": "' onfocus=alert(1) autofocus '",
+    "comment": "--><!-- <style>*{display:none}</style>",
+    "template": "{{ 7*7 }}{% raw %}${7*7}",
+    "pipe": "a|b||c",
+    "backticks": "```\n``x`` `y`",
+    "mention": "@user @org/team user@example.com",
+    "issue": "#123 GH-45 org/repo#6",
+    "link": "https://evil.example/a www.evil.example [x](javascript:alert(1)) <https://evil.example>",
+    "image": "![x](https://evil.example/p.png)",
+    "emphasis": "*a* __b__ ~~c~~ $d$",
+    "details": "</details></code></td></table><h1>x",
+    "entity": "&lt;b&gt; &#64;user &amp;",
+    "escape": "\x1b[31mred\x1b]0;title\x07\x1b[2J",
+    "c1": "\x9b31m\x85\x90",
+    "bidi": "abc\u202edcb\u2066x\u2069\u200f",
+    "nul": "a\0b",
+    "lines": "a\nb\r\nc\u2028d\u2029e\tf\x0bg",
+    "invisible": "a\u200bb\ufeffc\u00add\U000e0041",
+    "formula": "=1+1",
+    "plotly": "<b>x</b><a href='javascript:alert(1)'>y</a><br>%{z}",
+    "long": "A" * 3000,
+    "long-mixed": '<"|`@#1\x1b\u202e' * 300,
+}
+TERMINAL = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+@pytest.fixture(params=HOSTILE, ids=str)
+def name(request: pytest.FixtureRequest) -> str:
+    return HOSTILE[request.param]
+
+
+class Skeleton(HTMLParser):
+    """The structure of a page: tags and attribute names in order, and the values that may act."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, tuple[str, ...]]] = []
+        self.acting: list[tuple[str, str | None]] = []
+        self.comments: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        # A title or a sort value may be there or not; they hold text and do nothing.
+        names = tuple(key for key, _ in attrs if key not in ("title", "data-v", "class"))
+        self.tags.append((tag, names))
+        self.acting += [(key, value) for key, value in attrs if key in ("href", "src", "id", "class", "data-figure")]
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+
+def ours_only(html: str) -> str:
+    """The page without the plotly bundle, which is the same for every name and slow to parse."""
+    return re.sub(r"<script>/\*\*.*?</script>", "<script></script>", html, flags=re.DOTALL)
+
+
+def skeleton(name: str) -> Skeleton:
+    return Skeleton(ours_only(to_html.render(build(factories.hostile(name)))))
+
+
+@pytest.fixture(scope="module")
+def harmless() -> Skeleton:
+    return skeleton("harmless")
+
+
+def test_html_has_the_structure_of_a_harmless_name(name: str, harmless: Skeleton) -> None:
+    found = skeleton(name)
+    figures = ("path", "rect", "title")  # marks depend on order, which depends on names
+    assert [each for each in found.tags if each[0] not in figures] == [
+        each for each in harmless.tags if each[0] not in figures
+    ]
+    assert not found.comments
+    allowed = {value for _, value in harmless.acting} | {
+        "",
+        "r",
+        "word",
+        "words",
+        "long",
+        "sortable",
+        "sortable compact",
+    }
+    assert {value for _, value in found.acting} <= allowed
+
+
+def test_html_json_blocks_hold_and_name_nothing_active(name: str) -> None:
+    html = to_html.render(build(factories.hostile(name)))
+    blocks = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', html, flags=re.DOTALL)
+    assert len(blocks) == 1
+    figure = json.loads(blocks[0])
+    texts = [*figure["data"][0]["x"], figure["data"][0]["hovertemplate"]]
+    # Plotly reads its texts as markup of its own.
+    assert all("<" not in text for text in figure["data"][0]["x"])
+    assert not any(TERMINAL.search(text) for text in texts)
+    assert "evil" not in figure["data"][0]["hovertemplate"]
+
+
+def test_html_shows_no_character_that_acts_on_text(name: str) -> None:
+    html = ours_only(to_html.render(build(factories.hostile(name))))
+    assert not TERMINAL.search(html)
+
+
+def test_html_stays_small_whatever_the_names() -> None:
+    html = ours_only(to_html.render(build(factories.hostile("\u202e" * 3000))))
+    assert len(html) < 400_000
+
+
+def markdown_tokens(text: str) -> list[tuple[str, str]]:
+    """Kinds and levels of everything the parser made of the text, inline parts included."""
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    kinds = []
+    for token in parser.parse(text):
+        kinds.append((token.type, token.tag))
+        if token.type == "html_block":
+            kinds.append(("html", re.sub(r">[^<]*<", "><", token.content)))
+        for child in token.children or []:
+            if child.type == "html_inline":
+                kinds.append(("html", child.content))
+            elif child.type not in ("text", "text_special"):
+                kinds.append((child.type, child.tag))
+    return kinds
+
+
+def test_markdown_has_the_structure_of_a_harmless_name(name: str) -> None:
+    harmless = markdown_tokens(to_markdown.render(build(factories.hostile("harmless"))))
+    found = markdown_tokens(to_markdown.render(build(factories.hostile(name))))
+    assert [each for each in found if each != ("html", "<wbr>")] == harmless
+
+
+def test_markdown_has_no_mention_link_or_issue_in_what_is_rendered(name: str) -> None:
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    text = to_markdown.render(build(factories.hostile(name)))
+    html = parser.render(text)
+    outside_code = re.sub(r"<code>.*?</code>", "", html, flags=re.DOTALL)
+    assert not re.search(r"@\w", outside_code)
+    assert not re.search(r"#\d", re.sub(r"&#\d+;", "", outside_code))
+    assert not re.search(r"GH-\d", outside_code)
+    # GitHub links bare addresses from the source text, even inside code elements.
+    assert not re.search(r"://\w|www\.\w|@\w", text)
+    assert "<a " not in html
+    assert "<img" not in html
+
+
+def test_markdown_shows_no_character_that_acts_on_text(name: str) -> None:
+    assert not TERMINAL.search(to_markdown.render(build(factories.hostile(name))))
+
+
+def test_markdown_lines_stay_lines(name: str) -> None:
+    lines = to_markdown.render(build(factories.hostile(name))).splitlines()
+    assert len(lines) == len(to_markdown.render(build(factories.hostile("harmless"))).splitlines())
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_text_sends_nothing_to_the_terminal_but_our_styles(name: str, *, colour: bool) -> None:
+    text = to_text.render(build(factories.hostile(name)), colour=colour)
+    assert not TERMINAL.search(re.sub(r"\x1b\[[0-9;]*m", "", text) if colour else text)
+    assert "\x1b" not in text or colour
+    styles = set(re.findall(r"\x1b\[[^m]*m", text))
+    assert styles <= {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[32m", "\x1b[1;31m"}
+
+
+def test_json_gives_every_name_back_and_sends_nothing_to_the_terminal(name: str) -> None:
+    text = to_json.render(factories.hostile(name))
+    report = json.loads(text)
+    assert report["traces"][0]["file"] == name
+    assert name in {each["request_id"] for each in report["requests"]}
+    assert not TERMINAL.search(text)
+
+
+def test_every_format_takes_every_name(name: str) -> None:
+    whole = factories.hostile(name)
+    for each in FORMATS.values():
+        text = each.render(whole if each.subject == "analysis" else build(whole))
+        text.encode("utf-8")  # no lone surrogate
+        assert text.endswith(("\n", "</html>"))
+
+
+def test_a_lone_surrogate_does_not_break_any_format() -> None:
+    whole = factories.hostile("a\ud800b")
+    for each in FORMATS.values():
+        each.render(whole if each.subject == "analysis" else build(whole)).encode("utf-8")
+
+
+def test_controls_are_spelled_out() -> None:
+    assert visible("\x1b[31m") == "⟨1B⟩[31m"
+    assert visible("a\u202eb\0") == "a⟨202E⟩b⟨0⟩"
+    assert visible("naïve 漢字\u00a0x") == "naïve 漢字\u00a0x"
+
+
+def test_long_names_keep_both_ends_and_stay_apart() -> None:
+    assert shortened("abcdefghij", 10) == "abcdefghij"
+    assert shortened("request-" + "x" * 50 + "-00000017", 24) == "request-xxxxxxx…00000017"
+    assert unique(["a", "b", "a", "a (2)", "a"]) == ["a", "b", "a (2)", "a (2) (2)", "a (3)"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=80))
+def test_any_text_stays_one_inline_text_in_a_table(text: str) -> None:
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    row = f"| a | b |\n|---|---|\n| {neutral.name(text)} | {neutral.prose(text)} |\n"
+    parsed = parser.parse(row)
+    cells = [token for token in parsed if token.type == "inline"]
+    assert len(cells) == 4
+    kinds = {
+        child.type if child.type != "html_inline" else child.content for cell in cells for child in cell.children or []
+    }
+    assert kinds <= {"text", "text_special", "<code>", "</code>", "<wbr>"}

@@ -1,0 +1,88 @@
+"""The HTML report in a real browser: it draws, sorts and stays silent. Skips where there is no Chromium."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import factories
+import pytest
+
+from nsysparse.render import to_html
+from nsysparse.sections import build
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+HOSTILE = "</script><script>document.title='owned'</script>\" onmouseover=x \u202e\x1b"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip(f"no browser on PATH (looked for {', '.join(NAMES)})")
+    return found
+
+
+def load(chromium: str, page: Path, profile: Path, *options: str) -> tuple[str, list[str]]:
+    """The page's DOM after its scripts ran, and every console message."""
+    command = [
+        chromium,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        f"--user-data-dir={profile}",
+        "--window-size=1280,9000",  # tall, so that what is drawn near the viewport is drawn
+        "--virtual-time-budget=10000",
+        "--enable-logging=stderr",
+        "--v=0",
+        *options,
+        "--dump-dom",
+        page.as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.mark.parametrize("name", ["rich", "unknown"])
+def test_page_loads_without_a_word_on_the_console(chromium: str, tmp_path: Path, name: str) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(to_html.render(build(getattr(factories, name)())), encoding="utf-8")
+    dom, console = load(chromium, page, tmp_path / "profile")
+    assert console == []
+    assert dom.count('aria-label="Sort by') > 3  # the script ran
+
+
+def test_heatmap_is_drawn_by_plotly_within_the_policy(chromium: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(to_html.render(build(factories.rich())), encoding="utf-8")
+    dom, console = load(chromium, page, tmp_path / "profile")
+    assert console == []
+    assert 'class="heatbox drawn"' in dom
+    assert re.search(r'<g class="hm"[^>]*>\s*<image[^>]* (?:xlink:)?href="data:image/png', dom)
+    assert "layer" in dom
+
+
+def test_hostile_names_run_nothing(chromium: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(to_html.render(build(factories.hostile(HOSTILE))), encoding="utf-8")
+    dom, console = load(chromium, page, tmp_path / "profile")
+    assert console == []
+    title = re.search(r"<title>(.*?)</title>", dom)
+    assert title is not None
+    assert title[1] != "owned"
+    assert not re.search(r"<[^>]* onmouseover=", re.sub(r'"[^"]*"', '""', dom))
+
+
+def test_policy_would_stop_an_injected_script(chromium: str, tmp_path: Path) -> None:
+    # Shows that silence above is not the absence of a policy.
+    html = to_html.render(build(factories.unknown()))
+    page = tmp_path / "report.html"
+    page.write_text(html.replace("</main>", "<script>document.title='owned'</script></main>"), encoding="utf-8")
+    dom, console = load(chromium, page, tmp_path / "profile")
+    assert any("Content Security Policy" in line for line in console)
+    assert "<title>owned</title>" not in dom
