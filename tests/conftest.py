@@ -6,6 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# No deadlines: the first example pays for lazy imports, and CI machines are noisy.
+settings.register_profile("project", deadline=None, print_blob=True)
+settings.load_profile("project")
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"

@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from nsysparse.document import (
+    Abstention,
     BarChart,
     Block,
     Callout,
@@ -20,7 +21,7 @@ from nsysparse.document import (
 )
 from nsysparse.render.figures import axis_end, columns, mark, throughput_bar
 from nsysparse.render.heat import picture, shade_limits
-from nsysparse.render.names import shortened, visible
+from nsysparse.render.names import sentence, shortened, visible
 
 View = dict[str, Any]
 
@@ -38,13 +39,18 @@ _GLYPHS = {"bad": "▲", "good": "✓", "doubt": "≈"}
 
 @singledispatch
 def view(block: Block) -> View:
-    """A block's own fields, with visible texts; kinds that need more have their own function below."""
+    """A block's own fields, as sentences; kinds that need more have their own function below."""
     return _fields(block)
 
 
 def _fields(item: object) -> View:
     values = {field.name: getattr(item, field.name) for field in fields(item)}  # type: ignore[arg-type]
-    return {name: visible(value) if isinstance(value, str) else value for name, value in values.items()}
+    return {name: sentence(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+@view.register
+def _(block: Abstention) -> View:
+    return _fields(block) | {"fix": visible(block.fix)}  # a command is to be copied whole
 
 
 @view.register

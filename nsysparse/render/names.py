@@ -1,7 +1,10 @@
 """Names from a trace are untrusted: what is in them must be seen, not obeyed."""
 
+import re
 import unicodedata
 
+_LONGEST_WORD = 160
+_OVERLONG = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 _TAIL = 8
 """Characters kept at the end of a shortened name: ids often differ only there."""
 
@@ -25,6 +28,11 @@ def shortened(text: str, limit: int) -> str:
         return shown
     tail = min(_TAIL, limit // 3)
     return f"{shown[: limit - tail - 1]}\u2026{shown[-tail:]}"
+
+
+def sentence(text: str) -> str:
+    """A visible text of ours, in which only words too long to be any of ours are cut: they are names."""
+    return _OVERLONG.sub(lambda found: shortened(found[0], _LONGEST_WORD), visible(text))
 
 
 def unique(texts: list[str]) -> list[str]:

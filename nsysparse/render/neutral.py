@@ -2,7 +2,7 @@
 
 import re
 
-from nsysparse.render.names import shortened, visible
+from nsysparse.render.names import sentence, shortened, visible
 
 _ACTIVE = re.compile(r"[|`<>&\[\]*_~\\#@$]")
 _LONGEST_NAME = 60
@@ -21,7 +21,7 @@ def entities(text: str) -> str:
 
 def prose(text: str) -> str:
     """A sentence of ours, which may quote a name."""
-    pieces = _MENTION.split(visible(text).strip())
+    pieces = _MENTION.split(sentence(text).strip())
     escaped = [_ACTIVE.sub(r"\\\g<0>", piece) for piece in pieces]
     written = "".join(piece + _INVISIBLE_SPACE if place % 2 else piece for place, piece in enumerate(escaped))
     return _LIST_MARK.sub(_no_list, written)

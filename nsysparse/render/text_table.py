@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from nsysparse.document import Cell, Column, Table, Tone
-from nsysparse.render.names import shortened, visible
+from nsysparse.render.names import sentence, shortened, visible
 
 _GAP = "  "
 _LONGEST_NAME = 36
@@ -89,7 +89,9 @@ def _head(heads: Sequence[Sequence[str]], columns: Sequence[Column], widths: dic
 
 def _shown(cell: Cell) -> str:
     """A command is to be copied, so it wraps; a name is cut in the middle."""
-    return visible(cell.text) if not cell.code or " " in cell.text else shortened(cell.text, _LONGEST_NAME)
+    if cell.code:
+        return visible(cell.text) if " " in cell.text else shortened(cell.text, _LONGEST_NAME)
+    return sentence(cell.text)
 
 
 def _widths(heads: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]) -> dict[int, int]:

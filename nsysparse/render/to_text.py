@@ -24,7 +24,7 @@ from nsysparse.document import (
 )
 from nsysparse.render.figures import axis_end
 from nsysparse.render.marks import bar, levels
-from nsysparse.render.names import shortened, visible
+from nsysparse.render.names import sentence, shortened, visible
 from nsysparse.render.text_table import Line, Span, laid_out, padded, text_line, width
 
 WIDTH = 100
@@ -87,8 +87,9 @@ def _styled(lines: Iterable[Line]) -> str:
 
 
 def _wrapped(text: str, tone: Tone = "plain", indent: str = _INDENT) -> list[Line]:
-    shown = visible(text)
-    return [text_line(line, tone) for line in wrap(shown, WIDTH, initial_indent=indent, subsequent_indent=indent)]
+    return [
+        text_line(line, tone) for line in wrap(sentence(text), WIDTH, initial_indent=indent, subsequent_indent=indent)
+    ]
 
 
 @singledispatch
@@ -110,7 +111,7 @@ def _(block: Callout, most_rows: int) -> list[Line]:
     if block.kind == "notice":
         return _wrapped(f"{block.title.capitalize()}. {block.text}", block.tone, "")
     # The verdict is one line however long: it is what a log is searched for.
-    lines = [text_line(visible(block.text), block.tone, is_strong=True)]
+    lines = [text_line(sentence(block.text), block.tone, is_strong=True)]
     figures = " ".join(part for part in (block.figure, block.doubt) if part)
     basis = " · ".join(part for part in (figures, block.note) if part)
     return [*lines, *_wrapped(basis, "muted", "")] if basis else lines

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from nsysparse.render import FORMATS, neutral, to_html, to_json, to_markdown, to_text
-from nsysparse.render.names import shortened, unique, visible
+from nsysparse.render.names import sentence, shortened, unique, visible
 from nsysparse.sections import build
 
 HOSTILE = {
@@ -206,6 +206,13 @@ def test_controls_are_spelled_out() -> None:
     assert visible("\x1b[31m") == "⟨1B⟩[31m"
     assert visible("a\u202eb\0") == "a⟨202E⟩b⟨0⟩"
     assert visible("naïve 漢字\u00a0x") == "naïve 漢字\u00a0x"
+
+
+def test_sentences_are_cut_only_in_words_too_long_to_be_ours() -> None:
+    said = "see " + "x" * 160 + " and " + "y" * 200 + "END."
+    assert sentence(said).startswith("see " + "x" * 160 + " and yyy")
+    assert sentence(said).endswith("y…yyyyEND.")
+    assert len(sentence(said).split()[-1]) == 160
 
 
 def test_long_names_keep_both_ends_and_stay_apart() -> None:

@@ -77,13 +77,7 @@
     box.classList.toggle("narrow", narrow);
     Plotly.react(box.querySelector(".plot"), figure.data, layout, { displayModeBar: false, responsive: true });
   }
-  const boxes = all(".heatbox");
-  const near = new IntersectionObserver((entries) => {
-    entries.filter((entry) => entry.isIntersecting).forEach((entry) => {
-      near.unobserve(entry.target);
-      draw(entry.target);
-    });
-  }, { rootMargin: "600px" });
-  boxes.forEach((box) => near.observe(box));
+  // After the first paint: the picture below it already stands.
+  addEventListener("load", () => setTimeout(() => all(".heatbox").forEach(draw)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => all(".heatbox.drawn").forEach(draw));
 })();

@@ -1,0 +1,325 @@
+# ruff: noqa: INP001 (a script beside the pages it writes, no package)
+"""Writes the reference pages that say what the code says: frames, commands, presets, warnings.
+
+`python docs/generate.py` writes the pages; with `--check` it exits 1 and names those that are no longer current.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from inspect import getdoc
+from pathlib import Path
+from typing import Any
+
+import click
+import dataframely as dy
+import polars as pl
+
+from nsysparse import frames
+from nsysparse.cli import cli
+from nsysparse.cli.export import FRAMES
+from nsysparse.metrics.warnings import MESSAGES
+from nsysparse.presets.loader import FIELDS, Rule, builtin_rules
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+HEAD = "<!-- Written by docs/generate.py: do not edit. `make docs-write` writes it again. -->"
+HELP_WIDTH = 92
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages, or with --check compare them; returns the exit code."""
+    pages = {REFERENCE / name: "\n".join([HEAD, "", *page()]).rstrip() + "\n" for name, page in PAGES.items()}
+    if list(arguments) not in ([], ["--check"]):
+        sys.stderr.write(f"{__doc__}")
+        return 2
+    if not arguments:
+        for path, text in pages.items():
+            path.write_text(text, encoding="utf-8")
+        return 0
+    stale = [path for path, text in pages.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        sys.stderr.write(f"docs/reference/{path.name} is not current: run `make docs-write`\n")
+    return 1 if stale else 0
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+def cli_page() -> Iterator[str]:
+    """Every command with its whole help."""
+    yield from CLI_HEAD.strip().splitlines()
+    yield ""
+    yield from _table(
+        ("exit code", "means"),
+        [
+            ("0", "done; a stated “unknown” is an answer too"),
+            ("1", "could not be done: the message says what and where, the line below it what to do"),
+            ("2", "the command line asks for something that does not exist"),
+            ("130", "interrupted"),
+        ],
+    )
+    for context in _contexts(cli, "nsysparse", None):
+        yield f"## {context.command_path}"
+        yield ""
+        yield "```text"
+        yield from (line.rstrip() for line in context.command.get_help(context).splitlines())
+        yield "```"
+        yield ""
+
+
+CLI_HEAD = """
+# The command line
+
+Data goes to stdout; errors, progress and where a file went go to stderr. `-f` names the format, `-o` the place (`-o -`
+is stdout, and `report` then prints no summary). A trace cannot be read from stdin: SQLite needs a file it can seek in.
+`python -m nsysparse` is the same program.
+"""
+
+
+def _contexts(command: click.Command, name: str, parent: click.Context | None) -> Iterator[click.Context]:
+    """The command and all below it, each in the context in which its help reads as for a user."""
+    width = HELP_WIDTH
+    context = click.Context(command, parent, name, terminal_width=width, max_content_width=width)
+    context.help_option_names = ["-h", "--help"]
+    yield context
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            below = command.get_command(context, each)
+            assert below is not None, each  # noqa: S101 (a listed command exists)
+            yield from _contexts(below, each, context)
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
+
+# What a column means wherever frames.py does not say it beside the column itself.
+MEANINGS = {
+    "trace_id": "the input: its file name without suffix, numbered where two are alike",
+    "domain": "NVTX domain",
+    "name": "as recorded, not shortened",
+    "style": "`push_pop` or `start_end`",
+    "pid": "process id of the operating system",
+    "tid": "thread id of the operating system",
+    "start_ns": "first instant, on the clock of its own trace",
+    "end_ns": "first instant after it",
+    "is_open": "nobody closed it: it ends with the recording",
+    "projected_start_ns": "earliest start of the GPU work launched inside it; null without such work",
+    "projected_end_ns": "latest end of that work",
+    "gpu_op_count": "GPU operations launched inside it",
+    "device_id": "CUDA ordinal of the device",
+    "stream_id": "CUDA stream",
+    "correlation_id": "joins it to its launch, within the process",
+    "launch_start_ns": "start of the CUDA call that launched it; null when that was not recorded",
+    "launch_end_ns": "end of that call",
+    "bytes": "size; null when not known",
+    "transfer_id": "number of the transfer, the same in every frame of one run over the same inputs",
+    "transport": "the module that found it",
+    "wire_ns": "not computed by this version",
+    "wire_basis": "not computed by this version",
+    "peer_wait_ns": "not computed by this version",
+    "rank": "own rank in the communicator; null when neither recorded nor implied",
+    "peer": "the other rank in the communicator; null when not recorded",
+    "pair_id": "equal for the two sides of one movement; null when unpaired",
+    "pairing": "`fifo` (communicator and ranks known) or `positional` (communicator not recorded)",
+    "layer": "layer index from 0; null when none or several are named",
+    "layer_provenance": "`exact`, `nested` or `estimated`; null without layer",
+    "request_id": "null when none or several are named",
+    "request_provenance": "`exact`, `nested` or `estimated`; null without request",
+    "phase": "as the innermost range around the call says",
+    "role": "as the range around the call says, else the `kv_role` mark of the process",
+    "call_end_ns": "end of that call",
+    "time_ns": "this share's part of the movement's time",
+    "Shares.layer": "layer index from 0; null when none is named",
+    "Shares.request_id": "null when none is named",
+    "Shares.bytes": "this share's part of the movement's bytes; null when they are not known",
+    "Ranges.style": "`push_pop`, `start_end` or `mark`",
+    "label_id": "code of a distinct (domain, name) pair",
+    "is_default_domain": "the domain that has no name and no row of its own",
+    "range_id": "number of the range or mark",
+    "process": "global process id of the export",
+    "thread": "global thread id of the export",
+    "end_thread": "the thread that closed a start/end range",
+    "communicator": "NCCL's 64-bit id",
+    "rank_count": "ranks in the communicator",
+    "device": "CUDA device of a communicator's creation",
+    "op_id": "number of the operation",
+    "launch_thread": "global id of the thread that launched it",
+}
+
+_NVTX_NOTE = """
+Sorted by process, thread, start, and the longer first. A GPU operation belongs to a range when its launching call
+starts and ends inside the range on the same thread; for a start/end range that another thread closed, inside it
+anywhere in the process. Marks are left out.
+"""
+_TRANSFERS_NOTE = """
+One row per side that was recorded, sorted by input, process, thread and call. Sums over movements take the rows with
+`is_movement`; layer and request stand on these rows only. `layer=all` stays unattributed here: `export` does not know
+the model.
+"""
+EXPORTED: dict[str, tuple[type[dy.Schema], Callable[[pl.DataFrame], pl.DataFrame], str]] = {
+    "nvtx_ranges": (frames.NvtxRanges, lambda frame: frame, _NVTX_NOTE),
+    "gpu_ops": (frames.GpuOps, frames.exported_gpu_ops, "Sorted by start, end and device."),
+    "transfers": (frames.Transfers, frames.exported_transfers, _TRANSFERS_NOTE),
+    "attributions": (
+        frames.Shares,
+        lambda frame: frame,
+        "Sorted by transfer; only those with `is_movement` have rows.",
+    ),
+}
+BETWEEN = (frames.Labels, frames.Ranges, frames.Payloads, frames.GpuOps, frames.Found)
+_TYPES = {pl.String: "text", pl.Boolean: "true/false", pl.Int64: "integer", pl.UInt32: "integer", pl.UInt64: "integer"}
+_FROM = {"pid": "process", "tid": "thread"}
+
+
+FRAMES_HEAD = """
+# Frames
+
+    nsysparse export TRACE... --frame NAME -f parquet|csv|ndjson -o PATH|-
+
+One row per record, totally sorted, so that the same input gives the same file. Times are integer nanoseconds on the
+clock of their own trace; intervals are half-open. More columns may be added at the end. In CSV, a text that a
+spreadsheet would run as a formula gets a leading apostrophe. [Metrics](../metrics.md) defines the terms.
+"""
+
+
+def frames_page() -> Iterator[str]:
+    """Columns of the exported frames as they are really written, then those between stages."""
+    yield from FRAMES_HEAD.strip().splitlines()
+    yield ""
+    for name in FRAMES:
+        schema, written, note = EXPORTED[name]
+        yield f"## {name}"
+        yield ""
+        yield f"{getdoc(schema)}"
+        yield from note.strip().splitlines()
+        yield ""
+        yield from _columns(schema, written(schema.create_empty()).schema)
+    yield "# Between stages"
+    yield ""
+    yield "Not exported; for authors of transports and presets. Each is validated where it leaves its stage."
+    yield ""
+    for schema in BETWEEN:
+        yield f"## {schema.__name__}"
+        yield ""
+        yield f"{getdoc(schema)}"
+        yield ""
+        yield from _columns(schema, schema.create_empty().schema)
+
+
+def _columns(schema: type[dy.Schema], written: pl.Schema) -> Iterator[str]:
+    declared: dict[str, Any] = schema.columns()
+    rows = []
+    for name, dtype in written.items():
+        column = declared.get(name) or declared[_FROM[name]]
+        meaning = MEANINGS.get(f"{schema.__name__}.{name}") or MEANINGS[name]
+        about = (column.metadata or {}).get("about") if name in declared else None
+        rows.append((f"`{name}`", _TYPES[type(dtype)], "yes" if column.nullable else "", about or meaning))
+    yield from _table(("column", "type", "may be null", "meaning"), rows)
+
+
+# --- presets ----------------------------------------------------------------------------------------------------------
+
+
+def presets_page() -> Iterator[str]:
+    """The file format, then every built-in rule with its examples."""
+    yield from PRESET_FORMAT.strip().splitlines()
+    yield ""
+    yield "## Built-in rules, strongest first"
+    yield ""
+    yield from _table(("rule", "kind", "says", "where", "purpose"), (_rule_row(rule) for rule in builtin_rules()))
+    yield "## What they match"
+    yield ""
+    yield "Each example is a test: the rule must match it and find exactly these fields."
+    yield ""
+    for rule in builtin_rules():
+        yield f"### {rule.preset}/{rule.id}"
+        yield ""
+        yield "```toml"
+        yield f"pattern = '{rule.pattern}'"
+        yield from (f"fields.{name} = '{pattern}'" for name, pattern in rule.fields.items())
+        yield "```"
+        yield ""
+        for example in rule.examples:
+            found = ", ".join(f"{name} `{value}`" for name, value in example.fields.items())
+            yield f"- `{example.text}` → {found or 'no field'}"
+        yield ""
+
+
+PRESET_FORMAT = f"""
+# Presets
+
+A preset knows how one program words its NVTX ranges. It turns names into what the later stages need: the kind of range,
+fields such as layer and request, and whether what happens inside moves KV. A preset is a TOML file in
+`nsysparse/presets/builtin/`; this version reads no others.
+
+```toml
+name = "generic"                        # of the preset; a rule is cited as name/id
+about = "layer and request as people commonly write them, in any domain"
+
+[[rule]]
+id = "layer-word"
+kind = "layer"                          # see below
+pattern = '(?i)(?:^|[^a-z])layer[ _=:#-]?\\d+(?:[^0-9a-z.]|$)'   # decides whether a name is of this kind
+# purpose = "kv"                        # or "other": what a transfer issued inside is for; leave out when not told
+# default_domain = true                 # match only ranges in NVTX's default domain
+[rule.fields]                           # one capture group each
+layer = '(?i)(?:^|[^a-z])layer[ _=:#-]?(\\d+)(?:[^0-9a-z.]|$)'
+[[rule.examples]]                       # at least one; they are the rule's tests
+text = "send_kv layer 3"
+fields = {{ layer = "3" }}
+```
+
+- Fields are {", ".join(f"`{name}`" for name in FIELDS)}.
+  An unknown field, and a rule without example, are errors.
+- Where several rules match one name, each field, the kind and the purpose come from the strongest rule that has them.
+- Of the kinds, `transfer` makes what it says about a call inside it `exact` and gives it its bytes; `role` holds for
+  the whole process; `request` announces a request with its start and prompt length. Every other kind is a plain
+  enclosing range: what it says is `nested`.
+- Patterns run in a regex engine whose time is linear in the text (no look-around, no back-references): no name in a
+  trace can make it hang.
+- Names of NCCL's own ranges are never matched.
+"""
+
+
+def _rule_row(rule: Rule) -> tuple[str, ...]:
+    says = ", ".join(f"`{name}`" for name in rule.fields)
+    return (
+        f"`{rule.preset}/{rule.id}`", rule.kind, says or "", "default domain" if rule.default_domain else "any domain",
+        rule.purpose or "",
+    )  # fmt: skip
+
+
+# --- warnings ---------------------------------------------------------------------------------------------------------
+
+
+WARNINGS_HEAD = """
+# Warnings
+
+Something odd that was seen and did not stop the analysis. `warnings[]` of the JSON report has code, message and how
+often; the other formats have the message and how often.
+"""
+
+
+def warnings_page() -> Iterator[str]:
+    """Every code that `warnings[]` can hold."""
+    yield from WARNINGS_HEAD.strip().splitlines()
+    yield ""
+    yield from _table(("code", "counts"), ((f"`{code}`", MESSAGES[code]) for code in sorted(MESSAGES)))
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(titles)} |"
+    yield f"|{'|'.join('---' for _ in titles)}|"
+    for row in rows:
+        cells = [cell.replace("|", "\\|") for cell in row]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "cli.md": cli_page,
+    "frames.md": frames_page,
+    "presets.md": presets_page,
+    "warnings.md": warnings_page,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,133 @@
+"""A movement counts once though both its sides were captured, and a sequence that does not agree is not paired."""
+
+from collections import Counter
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsysparse.frames import Found
+from nsysparse.pairing import pair
+
+SCHEMA = {**Found.create_empty().schema, "transfer_id": pl.UInt32}
+
+
+def transfers(*rows: dict[str, object]) -> pl.DataFrame:
+    defaults = {
+        "trace_id": "t", "transport": "nccl", "purpose": "unknown", "purpose_rule": "no rule matched",
+        "kernel_count": 1, "communicator": "7", "device_id": 0, "process": 1, "thread": 1,
+    }  # fmt: skip
+    full = [
+        {**defaults, "call_start_ns": index, "start_ns": 10 * index, "end_ns": 10 * index + 5, **row}
+        for index, row in enumerate(rows)
+    ]
+    return pl.DataFrame(full, schema={**SCHEMA}).with_columns(
+        transfer_id=pl.int_range(len(rows), dtype=pl.UInt32, eager=True)
+    )
+
+
+def send(nbytes: int | None = 8, **more: object) -> dict[str, object]:
+    return {"side": "send", "process": 1, "device_id": 0, "peer": 1, "bytes": nbytes, **more}
+
+
+def recv(nbytes: int | None = 8, **more: object) -> dict[str, object]:
+    return {"side": "recv", "process": 2, "device_id": 1, "peer": 0, "bytes": nbytes, **more}
+
+
+def paired(*rows: dict[str, object]) -> tuple[pl.DataFrame, Counter[str]]:
+    anomalies: Counter[str] = Counter()
+    return pair(transfers(*rows), anomalies), anomalies
+
+
+def standing(frame: pl.DataFrame) -> list[str | None]:
+    return frame.filter("is_movement")["side"].to_list()
+
+
+def test_kth_send_meets_kth_receive_and_the_receive_stands() -> None:
+    frame, anomalies = paired(send(8), recv(8), send(16), recv(16))
+    assert frame["pair_id"].to_list() == [0, 0, 1, 1]
+    assert standing(frame) == ["recv", "recv"]
+    assert frame["pairing"].unique().to_list() == ["fifo"]
+    assert not anomalies
+
+
+def test_ranks_follow_from_whom_two_nodes_name() -> None:
+    frame, _ = paired(send(), recv())
+    assert frame["rank"].to_list() == [0, 1]
+    across, _ = paired(send(trace_id="a", process=5), recv(trace_id="b", process=5))
+    assert across["pair_id"].to_list() == [0, 0]
+
+
+def test_recorded_ranks_pair_among_many_nodes() -> None:
+    frame, _ = paired(
+        send(rank=0, peer=1), send(rank=0, peer=2), recv(rank=2, peer=0, process=3), recv(rank=1, peer=0, process=2)
+    )
+    assert frame["pair_id"].to_list() == [0, 1, 1, 0] or frame["pair_id"].to_list() == [1, 0, 0, 1]
+    assert len(standing(frame)) == 2
+
+
+def test_sizes_that_differ_pair_nothing_and_count_one_side() -> None:
+    frame, anomalies = paired(send(8), recv(8), send(16), recv(32))
+    assert frame["pair_id"].null_count() == 4
+    assert standing(frame) == ["recv", "recv"]
+    assert anomalies["lanes-that-do-not-pair"] == 1
+
+
+def test_counts_that_differ_count_the_side_with_more() -> None:
+    frame, anomalies = paired(send(), send(), send(), recv())
+    assert standing(frame) == ["send", "send", "send"]
+    assert anomalies == {"lanes-that-do-not-pair": 1, "movements-counted-by-side": 1}
+
+
+def test_one_side_alone_counts_wholly() -> None:
+    frame, anomalies = paired(send(), send(), {**recv(), "process": 1, "device_id": 0, "peer": 1})
+    assert standing(frame) == ["send", "send", "recv"]
+    assert not anomalies
+
+
+def test_without_peers_two_devices_count_the_side_with_more_and_one_device_counts_both() -> None:
+    frame, _ = paired(send(peer=None), send(peer=None), recv(peer=None))
+    assert standing(frame) == ["send", "send"]
+    alone, _ = paired(send(peer=None), recv(peer=None, process=1, device_id=0))
+    assert standing(alone) == ["send", "recv"]
+
+
+def test_without_communicator_two_nodes_pair_by_position_and_say_so() -> None:
+    frame, _ = paired(send(communicator=None), recv(communicator=None))
+    assert frame["pairing"].to_list() == ["positional", "positional"]
+    assert standing(frame) == ["recv"]
+
+
+def test_only_the_send_side_has_an_interval_so_it_stands() -> None:
+    frame, _ = paired(send(), recv(start_ns=None, end_ns=None))
+    assert standing(frame) == ["send"]
+
+
+def test_what_one_side_knows_holds_for_both() -> None:
+    frame, _ = paired(send(purpose="kv", purpose_rule="own/kv_transfer"), recv(None))
+    assert frame["purpose"].to_list() == ["kv", "kv"]
+    assert frame["purpose_rule"].to_list() == ["own/kv_transfer", "other side: own/kv_transfer"]
+    assert frame["bytes"].to_list() == [8, 8]
+
+
+def test_a_self_copy_is_one_movement() -> None:
+    frame, _ = paired(send(rank=0, peer=0, is_self=True), recv(rank=0, peer=0, is_self=True, process=1, device_id=0))
+    assert len(standing(frame)) == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.sampled_from([0, 1, 2]), st.integers(0, 3)), max_size=30))
+def test_full_capture_of_three_ranks_pairs_everything_once(messages: list[tuple[int, int, int]]) -> None:
+    """Every message between other ranks becomes exactly one pair; order inside a lane is kept, lanes interleave."""
+    rows = []
+    for source, target, nbytes in messages:
+        if source != target:
+            rows.append(send(nbytes, rank=source, peer=target, process=source, device_id=source))
+            rows.append(recv(nbytes, rank=target, peer=source, process=target, device_id=target))
+    frame, anomalies = paired(*rows) if rows else (transfers(), Counter())
+    if not rows:
+        return
+    assert not anomalies
+    assert frame["pair_id"].null_count() == 0
+    assert standing(frame) == ["recv"] * (len(rows) // 2)
+    meets = frame.group_by("pair_id").agg(pl.col("bytes").n_unique(), pl.col("side").n_unique())
+    assert meets.select(pl.col("bytes").max(), pl.col("side").min()).row(0) == (1, 2)
