@@ -6,7 +6,7 @@ PIP_FLAGS ?= --quiet --disable-pip-version-check
 SAMPLE := sample_traces/synthetic/pd-oneprofile.sqlite
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test report reports traces lint format types imports docs check smoke bench bench-check lock clean
+.PHONY: help setup setup-run demo test report reports traces lint format types imports docs docs-write check smoke bench bench-check lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ imports: setup  ## who may import whom
 
 docs: setup  ## the generated reference pages are current
 	$(BIN)/python docs/generate.py --check
+
+docs-write: setup  ## write the generated reference pages
+	$(BIN)/python docs/generate.py
 
 check: lint types imports docs test  ## everything CI runs
 

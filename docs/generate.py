@@ -209,9 +209,9 @@ def _columns(schema: type[dy.Schema], written: pl.Schema) -> Iterator[str]:
     rows = []
     for name, dtype in written.items():
         column = declared.get(name) or declared[_FROM[name]]
-        meaning = MEANINGS.get(f"{schema.__name__}.{name}") or MEANINGS[name]
         about = (column.metadata or {}).get("about") if name in declared else None
-        rows.append((f"`{name}`", _TYPES[type(dtype)], "yes" if column.nullable else "", about or meaning))
+        meaning = about or MEANINGS.get(f"{schema.__name__}.{name}") or MEANINGS[name]
+        rows.append((f"`{name}`", _TYPES[type(dtype)], "yes" if column.nullable else "", meaning))
     yield from _table(("column", "type", "may be null", "meaning"), rows)
 
 

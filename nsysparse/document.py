@@ -10,6 +10,7 @@ from typing import Literal
 
 Tone = Literal["plain", "good", "bad", "doubt", "muted"]
 Align = Literal["left", "right"]
+CellKind = Literal["words", "name", "command"]
 Meaning = Literal["wire", "wait", "unknown"]
 """What a mark stands for; one meaning has one colour in every figure."""
 
@@ -77,14 +78,14 @@ class Column:
 class Cell:
     """A table cell: what is shown, what it sorts by (None sorts last), and what more there is to say about it.
 
-    `code` marks identifiers, names from the trace and commands.
+    Names (from the trace, or identifiers) may be shortened, commands must stay whole to be copied.
     """
 
     text: str
     sort: float | str | None = None
     title: str = ""
     tone: Tone = "plain"
-    code: bool = False
+    kind: CellKind = "words"
 
 
 @dataclass(frozen=True, slots=True)

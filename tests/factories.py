@@ -335,6 +335,16 @@ def small() -> Analysis:
     one = layer(0, [cell])
     return replace(
         unknown(),
+        verdict=Verdict(
+            "unknown",
+            "KV gap unknown: no decode step was recorded.",
+            threshold=0.2,
+            basis="p50 of kv_gap_share",
+            over_count=0,
+            known_count=0,
+            request_count=1,
+        ),
+        reasons=(Reason("/verdict/value", "no-decode-step", "no range marks a decode step", "nsysparse convention"),),
         totals=replace(
             unknown().totals,
             movement_count=2,

@@ -27,7 +27,7 @@ View = dict[str, Any]
 
 LONGEST_TITLE = 500
 _LONGEST_NAME = 48
-_LONGEST_COMMAND = 400
+_LONGEST_TEXT = 400
 """Commands and sentences are to be copied and read whole; only a hostile one is longer."""
 _WRAPS_FROM = 32
 _TALL_FROM = 24
@@ -85,19 +85,20 @@ def _(block: Table) -> View:
 
 def _cell(cell: Cell, column: Column) -> View:
     """A name is cut in the middle and stands whole in the title; a command or a sentence wraps instead."""
-    is_command = cell.code and " " in cell.text
-    limit = _LONGEST_NAME if cell.code and not is_command else _LONGEST_COMMAND
-    text, whole = shortened(cell.text, limit), visible(cell.text)
-    look = "r" if column.align == "right" else "" if cell.code else "words" if len(text) > _WRAPS_FROM else "word"
-    title = cell.title or ("" if text == whole else whole)
-    sort = visible(cell.sort) if isinstance(cell.sort, str) else cell.sort
+    text = shortened(cell.text, _LONGEST_NAME if cell.kind == "name" else _LONGEST_TEXT)
+    whole = visible(cell.text)
+    if column.align == "right":
+        look = "r"
+    elif cell.kind == "words":
+        look = "words" if len(text) > _WRAPS_FROM else "word"
+    else:
+        look = cell.kind
     return {
         "text": text,
-        "title": shortened(title, LONGEST_TITLE),
-        "sort": shortened(sort, LONGEST_TITLE) if isinstance(sort, str) else sort,
+        "title": shortened(cell.title or ("" if text == whole else whole), LONGEST_TITLE),
+        "sort": shortened(cell.sort, _LONGEST_TEXT) if isinstance(cell.sort, str) else cell.sort,
         "tone": cell.tone,
-        "code": cell.code,
-        "is_long": is_command,
+        "is_code": cell.kind != "words" and bool(text),
         "look": look,
     }
 

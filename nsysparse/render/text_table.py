@@ -72,7 +72,11 @@ def laid_out(table: Table, room: int, most_rows: int, indent: str) -> tuple[list
             break
         del widths[place]
         dropped.insert(0, table.columns[place].title)
-    _squeeze(widths, room, [place for place in widths if any(" " in row[place] for row in texts)])
+    _squeeze(
+        widths,
+        room,
+        [place for place in widths if any(row[place].kind != "name" and " " in row[place].text for row in rows)],
+    )
     lines = _head(heads, table.columns, widths, indent)
     for row, shown in zip(rows, texts, strict=True):
         lines += _row(row, shown, table.columns, widths, indent)
@@ -89,9 +93,9 @@ def _head(heads: Sequence[Sequence[str]], columns: Sequence[Column], widths: dic
 
 def _shown(cell: Cell) -> str:
     """A command is to be copied, so it wraps; a name is cut in the middle."""
-    if cell.code:
-        return visible(cell.text) if " " in cell.text else shortened(cell.text, _LONGEST_NAME)
-    return sentence(cell.text)
+    if cell.kind == "words":
+        return sentence(cell.text)
+    return visible(cell.text) if cell.kind == "command" else shortened(cell.text, _LONGEST_NAME)
 
 
 def _widths(heads: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]) -> dict[int, int]:

@@ -114,9 +114,9 @@ def _(block: Table) -> list[str]:
 
 def _cell(cell: Cell) -> str:
     """A command is kept whole to be copied, a name is cut in the middle."""
-    if not cell.code or not cell.text:
+    if cell.kind == "words" or not cell.text:
         return prose(cell.text)
-    return name(cell.text, _LONGEST_COMMAND) if " " in cell.text else name(cell.text)
+    return name(cell.text, _LONGEST_COMMAND) if cell.kind == "command" else name(cell.text)
 
 
 @_written.register

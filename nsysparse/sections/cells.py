@@ -74,9 +74,14 @@ def shares(title: str, values: Sequence[float | None], *, term: str = "", minor:
 
 
 def names(title: str, values: Sequence[str | None], *, term: str = "", minor: bool = False) -> Filled:
-    """Identifiers, names from the trace, and commands."""
-    cells = [NOT_KNOWN if value is None else Cell(value, sort=value, code=bool(value)) for value in values]
+    """Identifiers and names from the trace."""
+    cells = [NOT_KNOWN if value is None else Cell(value, sort=value, kind="name") for value in values]
     return Filled(Column(title, "left", term, minor), cells)
+
+
+def commands(title: str, values: Sequence[str]) -> Filled:
+    """What a reader may copy and run; an empty text is an empty cell."""
+    return Filled(Column(title), [Cell(value, sort=value or None, kind="command") for value in values])
 
 
 def texts(

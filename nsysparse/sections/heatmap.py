@@ -11,6 +11,11 @@ MOST_CELLS = 20_000
 
 _NONE = Abstention("Layer \u00d7 request", "Needs transfers that carry both a layer and a request.")
 
+_SAYS_NO_MORE = Abstention(
+    "Layer \u00d7 request", "With one layer or one request there is no pattern to see; the tables above say it all."
+)
+_LEAST = 2
+
 
 def build(analysis: Analysis) -> list[Block]:
     """One row per layer, one column per request in order of its first transfer."""
@@ -20,6 +25,8 @@ def build(analysis: Analysis) -> list[Block]:
         return [heading, abstention(analysis, "Layer \u00d7 request", "/layer_request", _NONE)]
     layers = sorted({cell.layer for cell in cells})
     every = _in_order(analysis)
+    if len(layers) < _LEAST or len(every) < _LEAST:
+        return [heading, _SAYS_NO_MORE]
     shown = _fitting(every, len(layers))
     scale = time_scale(cell.time_ns for cell in cells)
     column = {request.request_id: place for place, request in enumerate(shown)}

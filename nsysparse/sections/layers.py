@@ -7,7 +7,7 @@ from nsysparse.document import Abstention, Block, ColumnChart, Heading, Paragrap
 from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import numbers, rates, sizes, table, texts, times
 from nsysparse.sections.provenance import described
-from nsysparse.units import human_ns, human_share, time_scale
+from nsysparse.units import counted, human_ns, human_share, time_scale
 
 _NONE = Abstention("Layers", "No transfer carries a layer.", "nsysparse report TRACE --layers N")
 
@@ -23,7 +23,7 @@ def build(analysis: Analysis) -> list[Block]:
 
 def _lead(analysis: Analysis) -> str:
     total, missing = analysis.totals.time_ns, analysis.unattributed.get("layer")
-    text = f"Sums over movements, {len(analysis.layers):,} layers."
+    text = f"Sums over movements, {counted(len(analysis.layers), 'layer')}."
     if missing is not None and total and missing.time_ns:
         text += f" Not in here: {human_ns(missing.time_ns)} ({human_share(missing.time_ns / total)}) without a layer."
     return text

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Reason, TraceFacts, Warning_
 from nsysparse.document import Abstention, Block, Cell, Column, Heading, Table, Tone
-from nsysparse.sections.cells import Filled, names, numbers, table, texts, times
+from nsysparse.sections.cells import Filled, commands, names, numbers, table, texts, times
 from nsysparse.units import time_scale
 
 _STATUS: dict[str, tuple[str, Tone]] = {
@@ -70,7 +70,7 @@ def _capabilities(traces: Sequence[TraceFacts]) -> Table:
         texts("Recorded", [name.replace("_", " ") for (_, name, _, _), _ in rows]),
         texts("Status", [text for text, _ in status], tones=[tone for _, tone in status]),
         texts("Why", [reason for (_, _, reason, _), _ in rows]),
-        names("What would record it", [fix for *_, fix in (key for key, _ in rows)]),
+        commands("What would record it", [fix for *_, fix in (key for key, _ in rows)]),
     ]
     if len(traces) > 1:
         columns.insert(1, Filled(Column("In"), [_files(each, len(traces)) for _, each in rows]))
@@ -78,7 +78,7 @@ def _capabilities(traces: Sequence[TraceFacts]) -> Table:
 
 
 def _files(files: Sequence[str], every: int) -> Cell:
-    return Cell("every file") if len(files) == every else Cell(", ".join(files), code=True)
+    return Cell("every file") if len(files) == every else Cell(", ".join(files), kind="name")
 
 
 def _reasons(reasons: Sequence[Reason]) -> Table:
@@ -93,7 +93,7 @@ def _reasons(reasons: Sequence[Reason]) -> Table:
     columns = [
         texts("Why", [message for (_, message, _), _ in shown]),
         names("Unknown for that reason", [_paths(paths) for _, paths in shown]),
-        names("What would change it", [fix for (_, _, fix), _ in shown]),
+        commands("What would change it", [fix for (_, _, fix), _ in shown]),
     ]
     return table("Unknown, and why", columns, "reasons", dropped=dropped)
 

@@ -98,6 +98,6 @@ def test_text_that_looks_like_a_list_or_heading_stays_text() -> None:
 
 
 def test_empty_cells_keep_their_place() -> None:
-    table = Table("t", [Column("a"), Column("b")], [[Cell(""), Cell("x", code=True)]], "t")
+    table = Table("t", [Column("a"), Column("b")], [[Cell(""), Cell("x", kind="name")]], "t")
     text = to_markdown.render(Document("t", "s", "g", [table]))
     assert "|  | <code>x</code> |" in text

@@ -1,6 +1,8 @@
 """The text summary: the verdict first, columns that line up within 100 characters, plain unless colour is asked for."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 
 import factories
@@ -81,7 +83,7 @@ def test_minor_columns_go_first_and_are_named() -> None:
 
 def test_words_wrap_where_they_do_not_fit_and_nothing_is_lost() -> None:
     words = " ".join(f"w{place}" for place in range(60))
-    text = text_of(Table("t", [Column("a"), Column("b")], [[Cell("k", code=True), Cell(words)]], "t"))
+    text = text_of(Table("t", [Column("a"), Column("b")], [[Cell("k", kind="name"), Cell(words)]], "t"))
     assert all(width(line) <= 100 for line in text.splitlines())
     assert [word for word in text.split() if word.startswith("w")] == words.split()
 
@@ -110,6 +112,13 @@ def test_colour_does_not_let_names_style_the_terminal() -> None:
     styled = to_text.render(build(factories.hostile("[bold]x[/bold] \x1b]0;t\x07")), colour=True)
     assert "[bold]x[/bold] ⟨1B⟩]0;t⟨7⟩" in styled
     assert "\x1b]" not in styled
+
+
+def test_the_summary_loads_no_heavy_module() -> None:
+    code = "import sys; from nsysparse.render import FORMATS; FORMATS['text'].render; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "nsysparse.render.to_text" in loaded
+    assert not {"plotly", "numpy", "jinja2", "rich", "polars", "nsysparse.sections"} & set(loaded)
 
 
 def test_bars_are_to_scale() -> None:

@@ -211,6 +211,12 @@ def test_heatmap_keeps_what_was_not_observed_apart_from_zero() -> None:
     assert flat.count(0.0) == 1
 
 
+def test_a_single_request_makes_no_heatmap() -> None:
+    assert not of_kind(SECTIONS["heatmap"](factories.small()), Heatmap)
+    assert of_kind(SECTIONS["heatmap"](factories.rich(requests=2, layers=2)), Heatmap)
+    assert not of_kind(SECTIONS["heatmap"](factories.rich(requests=1, layers=2)), Heatmap)
+
+
 def test_heatmap_says_how_much_time_it_does_not_show() -> None:
     whole = factories.rich()
     shown = sum(cell.time_ns for cell in whole.layer_request)

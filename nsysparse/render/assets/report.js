@@ -67,7 +67,7 @@
     trace.colorbar = Object.assign(trace.colorbar || {}, { thickness: 12, outlinewidth: 0, len: 0.9 });
     Object.assign(layout, {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: token("panel"), font,
-      height: Math.min(620, Math.max(220, 110 + 14 * box.dataset.rows)), margin: { l: 8, r: 8, t: 8, b: 8 },
+      height: Math.min(620, Math.max(300, 110 + 14 * box.dataset.rows)), margin: { l: 8, r: 8, t: 8, b: 8 },
       hoverlabel: { bgcolor: token("bg"), bordercolor: token("line"), font: { color: token("ink"), family: font.family } },
     });
     layout.xaxis.tickangle = -45;

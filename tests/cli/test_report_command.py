@@ -1,0 +1,181 @@
+"""`nsysparse report` as people run it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nsysparse.testing import TraceBuilder
+
+SAMPLE = "synthetic/pd-oneprofile.sqlite"
+
+
+def run(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "nsysparse", *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_the_main_job(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    done = run("report", sample(SAMPLE), "--link", "ib-ndr", "--model", "llama-3-8b", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "reports" / "pd-oneprofile.html"
+    assert done.stderr.splitlines() == ["Wrote reports/pd-oneprofile.html"]
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("KV gap unknown, transfer measured: 256 movements carried 872.4 MB")
+    assert "of 50 GB/s" in first
+    html = page.read_text(encoding="utf-8")
+    assert "ynthetic" in html
+    assert str(tmp_path) not in html
+    assert [path.name for path in (tmp_path / "reports").iterdir()] == ["pd-oneprofile.html"]
+
+
+def test_our_own_report_is_replaced_and_another_file_is_not(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    for name in ("out.html", "out.md", "out.json"):
+        target = tmp_path / name
+        assert run("report", sample(SAMPLE), "-o", target, cwd=tmp_path).returncode == 0
+        assert run("report", sample(SAMPLE), "-o", target, cwd=tmp_path).returncode == 0
+        target.write_text("mine", encoding="utf-8")
+        refused = run("report", sample(SAMPLE), "-o", target, cwd=tmp_path)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert "was not written by nsysparse" in refused.stderr
+        assert target.read_text(encoding="utf-8") == "mine"
+        assert run("report", sample(SAMPLE), "-o", target, "--force", cwd=tmp_path).returncode == 0
+        assert target.read_text(encoding="utf-8") != "mine"
+
+
+def test_json_on_stdout_is_one_object_and_nothing_else(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    done = run("report", sample(SAMPLE), "-f", "json", "-o", "-", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert report["format_version"] == 1
+    assert report["totals"]["bytes"] == 872_415_232
+    assert report["traces"][0]["file"] == "pd-oneprofile.sqlite"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_input_gives_the_same_bytes(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    for chosen in ("html", "json", "markdown", "text"):
+        outputs = set()
+        for folder, seed in (("a", "1"), ("b", "2")):
+            place = tmp_path / folder
+            place.mkdir(exist_ok=True)
+            copy = shutil.copy(sample(SAMPLE), place / "pd.sqlite")
+            outputs.add(run("report", copy, "-f", chosen, "-o", "-", cwd=place, PYTHONHASHSEED=seed).stdout)
+        assert len(outputs) == 1, chosen
+
+
+def test_the_suffix_names_the_format(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    run("report", sample(SAMPLE), "-o", "x.md", cwd=tmp_path)
+    assert (tmp_path / "x.md").read_text(encoding="utf-8").startswith("<!-- nsysparse:")
+    wrong = run("report", sample(SAMPLE), "-o", "x.pdf", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert ".pdf" in wrong.stderr
+
+
+def test_several_traces_get_one_report(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    done = run("report", sample(SAMPLE), sample("synthetic/pd-grouped.sqlite"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "reports" / "pd-oneprofile-and-1-more.html").exists()
+
+
+def test_folders_and_patterns_name_their_traces(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    whole = run("report", sample("synthetic"), "-f", "json", "-o", "-", cwd=tmp_path)
+    pattern = run("report", str(sample("synthetic")) + "/*.sqlite", "-f", "json", "-o", "-", cwd=tmp_path)
+    assert len(json.loads(whole.stdout)["traces"]) == 2
+    assert whole.stdout == pattern.stdout
+
+
+def test_unknown_names_suggest_the_nearest(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    for option, given, nearest in (("--link", "ib-ndrr", "ib-ndr"), ("--model", "llama-3-70", "llama-3-70b")):
+        done = run("report", sample(SAMPLE), option, given, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert nearest in done.stderr
+        assert not (tmp_path / "reports").exists()
+
+
+def test_a_marketing_total_only_by_its_name(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    def peak(link: str) -> float:
+        done = run("report", sample(SAMPLE), "--link", link, "-f", "json", "-o", "-", cwd=tmp_path)
+        return float(json.loads(done.stdout)["links"][0]["peak_gb_s"])
+
+    assert peak("nvlink4-h100") == 450
+    assert peak("nvlink4-h100@bidirectional") == 900
+
+
+def bad_inputs(folder: Path, sample: Callable[[str], Path]) -> dict[str, Path]:
+    whole = sample(SAMPLE).read_bytes()
+    contents = {
+        "empty.sqlite": b"",
+        "pointer.sqlite": b"version https://git-lfs.github.com/spec/v1\n",
+        "text.sqlite": b"hello",
+        "cut.sqlite": whole[:100_000],
+        "report.nsys-rep": b"\x00nsys",
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    thread = builder.process(pid=1).thread(tid=1)
+    thread.push_pop("r", 1, 2)
+    builder.omit("NVTX_EVENTS", "globalTid")
+    builder.write(folder / "renamed.sqlite")
+    return {name: folder / name for name in (*contents, "renamed.sqlite", "missing.sqlite")}
+
+
+@pytest.mark.parametrize("command", [["report"], ["inspect"], ["export", "--frame", "transfers"]])
+def test_bad_input_is_one_clear_refusal(command: list[str], sample: Callable[[str], Path], tmp_path: Path) -> None:
+    folder, work = tmp_path / "in", tmp_path / "work"
+    folder.mkdir()
+    work.mkdir()
+    for name, path in bad_inputs(folder, sample).items():
+        before = sorted(folder.iterdir())
+        done = run(*command, path, cwd=work, PATH="/nonexistent")
+        assert done.returncode == 1, (name, done.stderr)
+        assert done.stdout == "", name
+        assert 1 <= len(done.stderr.splitlines()) <= 3, (name, done.stderr)
+        assert name.split(".")[0] in done.stderr
+        assert "Traceback" not in done.stderr
+        assert list(work.iterdir()) == []
+        assert sorted(folder.iterdir()) == before
+    assert "NVTX_EVENTS has no column globalTid" in run(*command, folder / "renamed.sqlite", cwd=work).stderr
+    assert "nsys export" in run(*command, folder / "report.nsys-rep", cwd=work, PATH="/nonexistent").stderr
+
+
+def test_standard_input_is_refused_as_usage(tmp_path: Path) -> None:
+    done = run("report", "-", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "standard input" in done.stderr
+
+
+def test_a_closed_pipe_is_no_error(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    command = f"'{sys.executable}' -m nsysparse export '{sample(SAMPLE)}' --frame nvtx_ranges | head -1"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("trace_id,")
+    assert done.stderr == ""
+
+
+def test_a_report_of_nsys_is_exported_when_nsys_is_there(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    fake = tools / "nsys"
+    # Stands in for `nsys export`: checks how it is called and copies a trace to the place after -o.
+    fake.write_text(
+        f"#!/bin/sh\n[ \"$1\" = export ] || exit 9\nwhile [ \"$1\" != -o ]; do shift; done\ncp '{sample(SAMPLE)}' \"$2\"\n",
+        encoding="utf-8",
+    )
+    fake.chmod(0o755)
+    (tmp_path / "run.nsys-rep").write_bytes(b"\x00nsys")
+    done = run("report", "run.nsys-rep", cwd=tmp_path, PATH=f"{tools}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "reports" / "run.html").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "reports", "run.nsys-rep"]

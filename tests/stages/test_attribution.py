@@ -1,0 +1,211 @@
+"""Layers and requests: each known way, and the traps in which only `unattributed` is right."""
+
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from nsysparse.api import Study, study_traces
+from nsysparse.testing import Thread, TraceBuilder
+
+SEND_RECV = "ncclDevKernel_SendRecv(args)"
+
+
+class Scene:
+    """A thread that sends, with one kernel of 100 ns per call."""
+
+    def __init__(self) -> None:
+        self.builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+        self.process = self.builder.process(pid=1)
+        self.thread = self.process.thread(tid=1)
+
+    def send(self, at: int, nbytes: int | None = 1000, thread: Thread | None = None) -> None:
+        issuing = thread or self.thread
+        issuing.nccl("ncclSend", at, at + 10, nbytes=nbytes, peer=1, payload="json" if nbytes is not None else None)
+        launch = issuing.launch(at + 2, at + 4)
+        self.process.kernel(SEND_RECV, 10 * at, 10 * at + 100, launch=launch, stream=20)
+
+    def study(self, folder: Path, layers: int | None = None) -> Study:
+        return study_traces([self.builder.write(folder / "t.sqlite")], layers)
+
+
+def shares(study: Study) -> list[tuple[object, ...]]:
+    columns = ("layer", "layer_provenance", "request_id", "request_provenance", "bytes", "time_ns")
+    return study.shares.sort("transfer_id", "layer", "request_id").select(columns).rows()
+
+
+def test_our_annotation_is_exact_whatever_the_domain(tmp_path: Path) -> None:
+    for domain in (None, "kvx", "serving"):
+        scene = Scene()
+        scene.thread.push_pop("kv_transfer request=r%2C1 layer=3", 90, 120, domain=domain)
+        scene.send(100)
+        assert shares(scene.study(tmp_path)) == [(3, "exact", "r,1", "exact", 1000, 100)]
+
+
+def test_enclosing_ranges_are_nested_and_the_innermost_wins(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("request:req-9", 10, 500)
+    scene.thread.push_pop("model.layers.1", 20, 400)
+    scene.thread.push_pop("model.layers.2.self_attn", 80, 300)
+    scene.thread.push_pop("forward", 90, 200)
+    scene.send(100)
+    assert shares(scene.study(tmp_path)) == [(2, "nested", "req-9", "nested", 1000, 100)]
+
+
+def test_annotation_and_enclosing_range_complete_each_other(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("model.layers.5", 20, 400)
+    scene.thread.push_pop("kv_transfer request=a", 90, 120)
+    scene.send(100)
+    assert shares(scene.study(tmp_path)) == [(5, "nested", "a", "exact", 1000, 100)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["another thread", "ended before", "ends inside the call", "mark", "closed on another thread"],
+)
+def test_ranges_that_do_not_hold_the_call_say_nothing(other: str, tmp_path: Path) -> None:
+    scene = Scene()
+    second = scene.process.thread(tid=2)
+    text = "kv_transfer request=a layer=1"
+    if other == "another thread":
+        second.push_pop(text, 50, 200)
+    elif other == "ended before":
+        scene.thread.push_pop(text, 50, 99)
+    elif other == "ends inside the call":
+        scene.thread.push_pop(text, 50, 105)
+    elif other == "mark":
+        scene.thread.mark(text, 100)
+    else:
+        scene.thread.start_end(text, 50, 200, end_thread=second)
+    scene.send(100)
+    assert shares(scene.study(tmp_path)) == [(None, None, None, None, 1000, 100)]
+
+
+def test_a_layer_span_divides_evenly_and_exactly(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a layer=0-2", 90, 120)
+    scene.send(100, 1000)
+    assert shares(scene.study(tmp_path)) == [
+        (0, "estimated", "a", "exact", 334, 34),
+        (1, "estimated", "a", "exact", 333, 33),
+        (2, "estimated", "a", "exact", 333, 33),
+    ]
+
+
+def test_given_bytes_divide_as_given(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a,b request_bytes=900,100 layer=0-1 layer_bytes=750,250", 90, 120)
+    scene.send(100, 1000)
+    assert shares(scene.study(tmp_path)) == [
+        (0, "exact", "a", "exact", 675, 68),
+        (0, "exact", "b", "exact", 75, 8),
+        (1, "exact", "a", "exact", 225, 22),
+        (1, "exact", "b", "exact", 25, 2),
+    ]
+
+
+def test_all_layers_needs_their_number(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a layer=all", 90, 120)
+    scene.send(100, 1000)
+    assert [row[0] for row in shares(scene.study(tmp_path, 4))] == [0, 1, 2, 3]
+    unknown = scene.study(tmp_path)
+    assert shares(unknown) == [(None, None, "a", "exact", 1000, 100)]
+    assert unknown.anomalies["layers-unreadable"] == 1
+
+
+@pytest.mark.parametrize("layer", ["x", "-1", "3-", "5-2", "1-99999", "999999999999999999999", "٣"])
+def test_a_layer_that_is_none_is_counted(layer: str, tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop(f"kv_transfer request=a layer={layer}", 90, 120)
+    scene.send(100)
+    study = scene.study(tmp_path)
+    expected = 3 if layer == "3-" else None
+    assert shares(study)[0][0] == expected
+    assert study.anomalies["layers-unreadable"] == (0 if layer == "3-" else 1)
+
+
+def test_annotated_bytes_fill_what_the_payload_lacks(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a layer=1 bytes=501", 90, 150)
+    scene.send(100, None)
+    scene.send(130, None)
+    study = scene.study(tmp_path)
+    assert study.transfers["bytes"].to_list() == [251, 250]
+    assert study.transfers["bytes_source"].unique().to_list() == ["annotation"]
+
+
+def test_the_payload_wins_over_the_annotation_with_a_warning(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a layer=1 bytes=500", 90, 120)
+    scene.send(100, 400)
+    study = scene.study(tmp_path)
+    assert study.transfers["bytes"].to_list() == [400]
+    assert study.anomalies["annotated-bytes-differ"] == 1
+
+
+def test_an_annotation_around_both_sides_gives_neither_its_bytes(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a layer=1 bytes=500", 90, 150)
+    scene.send(100, None)
+    scene.thread.nccl("ncclRecv", 130, 140)
+    study = scene.study(tmp_path)
+    assert study.transfers["bytes"].null_count() == 2
+    assert study.anomalies["annotations-around-both-sides"] == 1
+
+
+def two_sides(folder: Path, send_text: str | None, recv_text: str | None) -> Study:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    for pid, name, text in ((1, "ncclSend", send_text), (2, "ncclRecv", recv_text)):
+        process = builder.process(pid=pid)
+        thread = process.thread(tid=pid)
+        if text:
+            thread.push_pop(text, 90, 120)
+        thread.nccl(name, 100, 110, communicator=5, nbytes=1000, peer=2 - pid, payload="json")
+        process.kernel(SEND_RECV, 1000, 1000 + 50 * pid, device=pid - 1, launch=thread.launch(102, 104), stream=20)
+    return study_traces([builder.write(folder / "t.sqlite")], None)
+
+
+def test_the_standing_side_learns_from_the_other(tmp_path: Path) -> None:
+    study = two_sides(tmp_path, "kv_transfer request=a layer=1", None)
+    assert shares(study) == [(1, "exact", "a", "exact", 1000, 100)]
+    assert study.transfers.filter("is_movement")["purpose"].to_list() == ["kv"]
+
+
+def test_sides_that_differ_are_counted_and_the_receive_side_kept(tmp_path: Path) -> None:
+    study = two_sides(tmp_path, "kv_transfer request=a layer=1", "kv_transfer request=b layer=1")
+    assert shares(study) == [(1, "exact", "b", "exact", 1000, 100)]
+    assert study.anomalies == Counter({"sides-disagree-on-request": 1})
+
+
+def test_unknown_sizes_stay_unknown_in_every_share(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a layer=0-1", 90, 120)
+    scene.send(100, None)
+    assert shares(scene.study(tmp_path)) == [
+        (0, "estimated", "a", "exact", None, 50),
+        (1, "estimated", "a", "exact", None, 50),
+    ]
+
+
+def test_roles_come_from_marks_that_agree(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.mark("kv_role role=prefill rank=0", 1)
+    scene.send(100)
+    study = scene.study(tmp_path)
+    assert study.roles == {"t": "prefill"}
+    assert study.transfers["role"].to_list() == ["prefill"]
+    scene.thread.mark("kv_role role=decode", 2)
+    assert scene.study(tmp_path).transfers["role"].to_list() == [None]
+
+
+def test_every_transfer_keeps_its_row(tmp_path: Path) -> None:
+    scene = Scene()
+    for index in range(5):
+        scene.thread.push_pop(f"kv_transfer request=a layer={index}", 90 + 100 * index, 130 + 100 * index)
+        scene.send(100 + 100 * index)
+    study = scene.study(tmp_path)
+    assert study.transfers["transfer_id"].to_list() == list(range(5))
+    assert study.transfers.select(pl.col("layer"), "layer_provenance").rows() == [(i, "exact") for i in range(5)]
