@@ -6,8 +6,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import click
-
 from nsysparse.errors import OutputError, UsageError
 
 # What our own files begin with, by format; only such a file is replaced unasked.
@@ -55,8 +53,8 @@ def write(content: str | bytes, target: Path | None, *, force: bool) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     if target is None:
         sys.stdout.flush()
-        click.get_binary_stream("stdout").write(data)
-        click.get_binary_stream("stdout").flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
         return
     try:
         if target.is_dir():

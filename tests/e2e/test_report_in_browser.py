@@ -15,7 +15,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 HOSTILE = "</script><script>document.title='owned'</script>\" onmouseover=x \u202e\x1b"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> str:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:

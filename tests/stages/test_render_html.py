@@ -228,5 +228,5 @@ def test_an_asset_that_could_end_its_element_is_refused(monkeypatch: pytest.Monk
 
 def test_no_machine_path_or_time_in_the_page(rich: str) -> None:
     ours = re.sub(r"<script>/\*\*.*?</script>", "", rich, flags=re.DOTALL)
-    assert not re.search(r"/(?:home|root|work|tmp|usr)/", ours)
+    assert not re.search(r"/(?:home|root|tmp|usr|mnt)/", ours)
     assert not re.search(r"\b20\d\d-\d\d-\d\d", ours)

@@ -1,0 +1,71 @@
+"""`--help` stays as fast as click: heavy packages load when a command runs, not before."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+import nsysparse
+from nsysparse.cli import cli
+
+HEAVY = ("polars", "numpy", "sqlalchemy", "plotly", "jinja2", "rich", "dataframely")
+WATCH = """
+import sys
+from nsysparse.cli import main
+try:
+    main()
+except SystemExit as end:
+    print("exit", end.code)
+print("loaded", *sorted(name for name in sys.modules if name in {heavy!r}))
+"""
+
+
+def paths(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found = [path]
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), name)
+            assert below is not None
+            found += paths(below, (*path, name))
+    return found
+
+
+def python(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", paths(cli), ids=lambda path: " ".join(("nsysparse", *path)))
+def test_help_loads_nothing_heavy(path: tuple[str, ...]) -> None:
+    said = python("-c", WATCH.format(heavy=HEAVY), *path, "--help").splitlines()
+
+    assert said[0].startswith("Usage: ")
+    assert said[-1] == "loaded"
+
+
+def test_the_watch_notices_a_heavy_package() -> None:
+    said = python("-c", "import polars\n" + WATCH.format(heavy=HEAVY), "--help").splitlines()
+
+    assert "polars" in said[-1].split()
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    said = python("-c", f"import sys, nsysparse; print(*[name for name in {HEAVY!r} if name in sys.modules])")
+
+    assert said.strip() == ""
+
+
+@pytest.mark.parametrize("name", nsysparse.__all__)
+def test_public_names_load_on_first_use(name: str) -> None:
+    assert "None" not in python("-c", f"import nsysparse; print(getattr(nsysparse, {name!r}))")
+
+
+def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = nsysparse.nothing  # type: ignore[attr-defined]
+
+
+def test_python_m_nsysparse_is_the_command_line() -> None:
+    assert python("-m", "nsysparse", "--version") == f"nsysparse, version {nsysparse.__version__}\n"

@@ -1,0 +1,308 @@
+"""Documentation cannot rot: commands in it run, links resolve, generated pages are current, no name is missing."""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+import click
+import polars as pl
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from nsysparse.api import inspect
+from nsysparse.cli import cli
+from nsysparse.metrics.reasons import RULES
+from nsysparse.metrics.warnings import MESSAGES
+from nsysparse.presets.loader import Rule, builtin_rules, match
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+REST = "..."
+"""In the expected output of a console block: any number of lines."""
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@cache
+def tokens(page: Path) -> list[Token]:
+    return MarkdownIt().enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+# --- commands and their help ------------------------------------------------------------------------------------------
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if path:
+        yield path
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), name)
+            assert below is not None
+            yield from commands(below, (*path, name))
+
+
+COMMANDS = list(commands(cli))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_is_documented(path: tuple[str, ...]) -> None:
+    assert f"\n## nsysparse {' '.join(path)}\n" in text("docs/reference/cli.md")
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_shows_examples_that_can_be_copied(path: tuple[str, ...]) -> None:
+    command: click.Command = cli
+    for name in path:
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), name)
+        assert found is not None
+        command = found
+    shown = command.get_help(click.Context(command, info_name=path[-1], terminal_width=120, max_content_width=120))
+
+    assert "\\b" not in shown, "click's mark for unwrapped lines shows up as text"
+    examples = [line for line in shown.splitlines() if re.match(rf" +nsysparse {' '.join(path[:1])}\b", line)]
+    assert examples, shown
+
+
+# --- generated pages --------------------------------------------------------------------------------------------------
+
+
+def test_generated_pages_are_current() -> None:
+    done = subprocess.run(
+        [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("rule", builtin_rules(), ids=lambda rule: f"{rule.preset}/{rule.id}")
+def test_examples_of_presets_hold(rule: Rule) -> None:
+    for example in rule.examples:
+        label = pl.DataFrame(
+            {"label_id": [0], "name": [example.text], "is_default_domain": [rule.default_domain]},
+            schema_overrides={"label_id": pl.UInt32},
+        )
+        (found,) = match(label, [rule]).iter_rows(named=True)
+
+        assert {name: value for name, value in found.items() if value is not None and name in rule.fields} == dict(
+            example.fields
+        )
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings as GitHub makes them."""
+    headings = [
+        after for token, after in zip(tokens(page), tokens(page)[1:], strict=False) if token.type == "heading_open"
+    ]
+    plain = [re.sub(r"[^\w\- ]", "", heading.content.lower()) for heading in headings]
+    return {title.replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_relative_links_resolve(page: Path) -> None:
+    inline = [child for token in tokens(page) if token.type == "inline" for child in token.children or ()]
+    targets = [str(token.attrs["href"]) for token in inline if token.type == "link_open"]
+    targets += [str(token.attrs["src"]) for token in inline if token.type == "image"]
+
+    for target in targets:
+        if re.match(r"(?:https?|mailto):", target):
+            continue
+        file, _, anchor = target.partition("#")
+        found = page.parent / file if file else page
+        assert found.exists(), f"{named(page)} links to {target}"
+        assert not anchor or anchor in anchors(found), f"{named(page)} links to {target}"
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = text("docs/README.md")
+
+    missing = [
+        page for page in DOCS.rglob("*.md") if str(page.relative_to(DOCS)) not in index and page.name != "README.md"
+    ]
+
+    assert missing == []
+
+
+# --- console blocks ---------------------------------------------------------------------------------------------------
+
+
+def console_steps() -> Iterator[tuple[str, str, list[str]]]:
+    """(page, command, output shown below it) of every console block."""
+    for page in PAGES:
+        for token in tokens(page):
+            if token.type != "fence" or token.info.split()[:1] != ["console"]:
+                continue
+            lines = token.content.splitlines()
+            starts = [number for number, line in enumerate(lines) if line.startswith("$ ")]
+            assert starts[:1] == [0], f"{named(page)}: a console block starts with `$ `"
+            for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
+                yield named(page), lines[start][2:], lines[start + 1 : stop]
+
+
+STEPS = list(console_steps())
+
+
+def test_the_readme_shows_a_verdict() -> None:
+    assert any(page == "README.md" and command.startswith("nsysparse report") and out for page, command, out in STEPS)
+
+
+@pytest.mark.parametrize(("page", "command", "shown"), STEPS, ids=[f"{page}: {command}" for page, command, _ in STEPS])
+def test_console_blocks_run_and_print_what_they_show(page: str, command: str, shown: list[str], tmp_path: Path) -> None:
+    program, *arguments = shlex.split(command)
+    if program == "make":
+        targets = re.findall(r"^([a-z-]+):", text("Makefile"), flags=re.MULTILINE)
+        assert set(arguments) <= set(targets), f"{page}: {command}"
+        assert not shown, f"{page}: output of make is not checked"
+        return
+    assert program == "nsysparse", f"{page}: {command}: console blocks hold nsysparse and make only"
+    (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "nsysparse", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    if shown:
+        printed = [line.rstrip() for line in done.stdout.splitlines()]
+        assert_shown(shown, printed)
+
+
+def assert_shown(shown: list[str], printed: list[str]) -> None:
+    """The lines shown stand in the output in this order, next to each other where no `...` parts them."""
+    at, free = 0, False
+    for line in shown:
+        if line == REST:
+            free = True
+            continue
+        if free:
+            assert line in printed[at:], f"not printed: {line}"
+            at = printed.index(line, at)
+        assert printed[at : at + 1] == [line]
+        at, free = at + 1, False
+    assert free or at == len(printed), "the output goes on; end the block with ..."
+
+
+@pytest.mark.parametrize(
+    ("shown", "fits"),
+    [
+        (["a", "b"], True), (["a"], False), (["a", "..."], True), (["...", "b"], True), (["b", "..."], False),
+        (["a", "...", "x", "..."], False),
+    ],
+)  # fmt: skip
+def test_shown_output_is_compared(shown: list[str], fits: bool) -> None:  # noqa: FBT001 (a column of the table above)
+    if fits:
+        assert_shown(shown, ["a", "b"])
+    else:
+        with pytest.raises(AssertionError):
+            assert_shown(shown, ["a", "b"])
+
+
+def test_examples_in_shell_blocks_use_options_that_exist() -> None:
+    lines = [line for page in PAGES for token in tokens(page) if token.type == "fence" and token.info == "sh"
+             for line in token.content.splitlines() if line.startswith("nsysparse ")]  # fmt: skip
+    assert lines
+    for line in lines:
+        name, *arguments = shlex.split(line, comments=True)[1:]
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None, line
+        command.make_context(name, arguments)  # raises on an unknown option or a missing argument
+
+
+# --- names that must not be missing -----------------------------------------------------------------------------------
+
+
+def counted_codes() -> Iterator[tuple[str, str]]:
+    """(pattern, where) of every `anomalies[…]` and every `Counter({…: …})` in the package."""
+    for path in sorted((ROOT / "nsysparse").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            keys: list[ast.expr | None] = []
+            if (
+                isinstance(node, ast.Subscript)
+                and getattr(node.value, "id", getattr(node.value, "attr", "")) == "anomalies"
+            ):
+                keys = [node.slice]
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Counter":
+                keys = [key for argument in node.args if isinstance(argument, ast.Dict) for key in argument.keys]
+            for key in keys:
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield key.value, named(path)
+                elif isinstance(key, ast.JoinedStr):
+                    parts = [str(part.value) if isinstance(part, ast.Constant) else "*" for part in key.values]
+                    yield "".join(parts), named(path)
+
+
+CODES = sorted(set(counted_codes()))
+
+
+@pytest.mark.parametrize(("code", "where"), CODES, ids=[f"{code} in {where}" for code, where in CODES])
+def test_every_warning_that_is_counted_has_words(code: str, where: str) -> None:
+    assert [known for known in MESSAGES if fnmatchcase(known, code)], where
+
+
+def test_every_warning_with_words_is_counted_somewhere() -> None:
+    assert [known for known in MESSAGES if not any(fnmatchcase(known, code) for code, _ in CODES)] == []
+
+
+def test_every_capability_is_documented() -> None:
+    (trace,) = inspect([ROOT / "sample_traces/synthetic/pd-oneprofile.sqlite"]).traces
+    rows = re.findall(r"^\| `(\w+)` \|", text("docs/reference/capabilities.md"), flags=re.MULTILINE)
+
+    assert rows == list(trace.capabilities)
+
+
+def test_every_metadata_key_that_may_be_read_is_documented() -> None:
+    from nsysparse.source.schema import META_ALLOWED
+
+    rows = re.findall(r"^\| `([A-Z_]+)` \|", text("docs/explanation/privacy.md"), flags=re.MULTILINE)
+
+    assert sorted(rows) == sorted(META_ALLOWED)
+
+
+def test_the_convention_page_says_what_is_read() -> None:
+    page = text("docs/reference/convention.md").partition("## What this version reads")[2]
+    rows = dict(re.findall(r"^\| `(kv_\w+)` \| ([^|]*) \|", page, flags=re.MULTILINE))
+
+    said = {rule: re.findall(r"`(\w+)`", fields) for rule, fields in rows.items()}
+
+    assert said == {rule.id: list(rule.fields) for rule in builtin_rules() if rule.preset == "own"}
+
+
+def test_every_reason_code_is_documented() -> None:
+    page = text("docs/metrics.md")
+
+    assert [code for code in sorted({rule.code for rule in RULES}) if f"`{code}`" not in page] == []
+
+
+def test_every_number_of_the_report_is_in_its_reference() -> None:
+    """Last parts of the paths that can be null: each is named in the JSON reference."""
+    page = text("docs/reference/report-json.md")
+    names = {rule.path.removesuffix("/value").rsplit("/", 1)[-1] for rule in RULES if "/settings/" not in rule.path}
+
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", page)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_pages_speak_of_the_project_alone(page: Path) -> None:
+    """No path of somebody's machine, and lines that read well in a terminal too."""
+    content = page.read_text(encoding="utf-8")
+
+    assert not re.search(r"(?<![\w.])/(?:home|root|work|Users)/", content)
+    assert os.linesep not in ("\r\n",) or "\r" not in content
