@@ -222,7 +222,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the layer × request heatmap; `bytes` None when the sizes are unknown."""
+    """One cell where a layer and a request cross; `bytes` None when the sizes are unknown."""
 
     layer: int
     request_id: str

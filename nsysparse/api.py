@@ -17,6 +17,7 @@ from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
 from nsysparse.pairing import pair
+from nsysparse.presets.loader import BUILTIN
 from nsysparse.projection import project
 from nsysparse.purpose import with_purpose
 from nsysparse.scopes import find_scopes, process_fact
@@ -163,7 +164,7 @@ def export_frame(paths: Sequence[Path], frame: str, progress: Progress = _silent
     if frame in ("transfers", "attributions"):
         study = study_traces(paths, None, progress)
         return exported_transfers(study.transfers) if frame == "transfers" else study.shares
-    parts = []
+    parts: list[pl.DataFrame] = []
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
         trace = read_trace(path, trace_id, all_gpu_work=True)
@@ -248,7 +249,7 @@ def _settings(asked: Options) -> dict[str, Setting]:
         "tp": absent,
         "kv_dtype": Setting("16-bit", "default"),
         "wire_dtype": absent,
-        "presets": Setting(list(("own", "torch", "generic")), "default"),
+        "presets": Setting(list(BUILTIN), "default"),
         "layers": given(asked.layers),
         "time_range": absent,
         "clock": absent,

@@ -85,7 +85,9 @@ def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomali
         transfers.join(added, on="transfer_id", how="left", maintain_order="left")
         .with_columns(
             bytes=pl.coalesce("bytes", "annotated"),
-            bytes_source=pl.when(pl.col("annotated").is_not_null()).then(pl.lit("annotation")).otherwise("bytes_source"),
+            bytes_source=pl.when(pl.col("annotated").is_not_null())
+            .then(pl.lit("annotation"))
+            .otherwise("bytes_source"),
         )
         .drop("annotated")
     )
@@ -105,10 +107,7 @@ def agree_between_sides(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.
         met = result.join(other, on="pair_id", how="left", maintain_order="left").filter(
             pl.col("other_id").is_null() | (pl.col("other_id") != pl.col("transfer_id"))
         )
-        differs = (
-            pl.col("is_movement")
-            & (pl.col(f"{field}_text") != pl.col(f"other_{field}_text"))
-        )
+        differs = pl.col("is_movement") & (pl.col(f"{field}_text") != pl.col(f"other_{field}_text"))
         count = met.filter(differs).height
         if count:
             anomalies[f"sides-disagree-on-{field}"] += count

@@ -11,8 +11,8 @@ from typing import Literal
 Tone = Literal["plain", "good", "bad", "doubt", "muted"]
 Align = Literal["left", "right"]
 CellKind = Literal["words", "name", "command"]
-Meaning = Literal["wire", "wait", "unknown"]
-"""What a mark stands for; one meaning has one colour in every figure."""
+Meaning = Literal["wire", "wait", "whole", "unknown"]
+"""What a mark stands for (whole: wire and waiting together); one meaning has one colour in every figure."""
 
 
 SECTION_LEVEL = 2

@@ -107,7 +107,7 @@ def run_extremes(low: Ints, high: Ints, first: Ints, stop: Ints) -> tuple[Ints, 
     """Minimum of `low` and maximum of `high` over each run [first, stop) of positions.
 
     Runs may overlap and nest without limit: a sparse table is built one level at a time and each run is answered at
-    the level of its length, so the cost is n·log n and never positions × depth. Empty runs give (0, 0).
+    the level of its length, so the cost is n·log n and never positions times depth. Empty runs give (0, 0).
     """
     minima, maxima = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
     length = stop - first

@@ -47,9 +47,7 @@ def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
         .filter((pl.col("trace_id") != pl.col("other_trace")) | (pl.col("process") != pl.col("other_process")))
         .select("communicator", *NODE, "inferred")
     )
-    joined = transfers.join(
-        follows, on=["communicator", *NODE], how="left", nulls_equal=True, maintain_order="left"
-    )
+    joined = transfers.join(follows, on=["communicator", *NODE], how="left", nulls_equal=True, maintain_order="left")
     return joined.with_columns(
         rank=pl.coalesce("rank", "inferred"), node=pl.concat_str("trace_id", pl.lit(":"), "process")
     ).drop("inferred")
@@ -116,8 +114,10 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     informs = (pl.col("purpose") == "unknown") & pl.col("partner_purpose").is_in(["kv", "other"])
     receives = pl.col("side") == "recv"
     # The receive side unless only the send side has an interval.
-    stands = pl.when(receives).then(pl.col("start_ns").is_not_null() | pl.col("partner_start").is_null()).otherwise(
-        pl.col("start_ns").is_not_null() & pl.col("partner_start").is_null()
+    stands = (
+        pl.when(receives)
+        .then(pl.col("start_ns").is_not_null() | pl.col("partner_start").is_null())
+        .otherwise(pl.col("start_ns").is_not_null() & pl.col("partner_start").is_null())
     )
     return joined.with_columns(
         purpose=pl.when(informs).then("partner_purpose").otherwise("purpose"),
@@ -143,12 +143,10 @@ def _count_movements(transfers: pl.DataFrame, lanes: pl.DataFrame, anomalies: Co
     own_copy = pl.col("is_self").fill_null(value=False)
     both = left.filter(may_meet | own_copy).with_columns(own_copy=own_copy, peerless=pl.col("peer").is_null())
     key = ["purpose", "communicator", "source", "target", "own_copy", "peerless"]
-    tally = both.group_by(key).agg(
-        sends=(pl.col("side") == "send").sum(), recvs=(pl.col("side") == "recv").sum()
-    )
+    tally = both.group_by(key).agg(sends=(pl.col("side") == "send").sum(), recvs=(pl.col("side") == "recv").sum())
     doubled = both.join(tally.filter((pl.col("sends") > 0) & (pl.col("recvs") > 0)), on=key, nulls_equal=True)
     lesser = pl.when(pl.col("sends") > pl.col("recvs")).then(pl.lit("recv")).otherwise(pl.lit("send"))
-    silent = doubled.filter((pl.col("side") == lesser))
+    silent = doubled.filter(pl.col("side") == lesser)
     if silent.filter(~pl.col("own_copy")).height:
         anomalies["movements-counted-by-side"] += silent.filter(~pl.col("own_copy")).height
     return transfers.with_columns(

@@ -23,16 +23,16 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"nsysparse.cli.{cmd_name}"), f"{cmd_name}_command", None) or getattr(
-            import_module(f"nsysparse.cli.{cmd_name}"), cmd_name
-        )
+        command: click.Command = getattr(
+            import_module(f"nsysparse.cli.{cmd_name}"), f"{cmd_name}_command", None
+        ) or getattr(import_module(f"nsysparse.cli.{cmd_name}"), cmd_name)
         return command
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="nsysparse")
 def cli() -> None:
-    """Find the KV-cache transfer between prefill and decode in Nsight Systems traces.
+    r"""Find the KV-cache transfer between prefill and decode in Nsight Systems traces.
 
     Start with what a trace holds, then report on it:
 

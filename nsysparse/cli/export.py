@@ -26,7 +26,7 @@ def export_command(
     output: str | None,
     force: bool,  # noqa: FBT001 (click passes flags by name)
 ) -> None:
-    """Export a frame of events or results, one row per record.
+    r"""Export a frame of events or results, one row per record.
 
     \b
         nsysparse export trace.sqlite --frame nvtx_ranges -f csv

@@ -1,5 +1,7 @@
 """Layers, requests and their crossing; what none of them explains stays visible beside them."""
 
+from typing import Any
+
 import polars as pl
 
 from nsysparse.analysis import Cell, Layer, Request, Unattributed
@@ -92,7 +94,7 @@ def unattributed(measured: Measured) -> dict[str, Unattributed]:
     return missing
 
 
-def _grouped(measured: Measured, by: str, how: str) -> list[dict[str, object]]:
+def _grouped(measured: Measured, by: str, how: str) -> list[dict[str, Any]]:
     shares = measured.shares.filter(pl.col(by).is_not_null())
     sums = shares.group_by(by).agg(
         movement_count=pl.col("transfer_id").n_unique(), bytes=known_sum_expr("bytes"), time_ns=pl.col("time_ns").sum()

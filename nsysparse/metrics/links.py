@@ -12,8 +12,17 @@ UNKNOWN_END = "unknown"
 
 
 def with_ends(measured: Measured) -> pl.DataFrame:
-    """Movements with `src` and `dst`: `trace:gpuN` where the device is known, else `communicator:rank`, else unknown."""
+    """Movements with `src` and `dst`: `trace:gpuN` where the device is known, else `communicator:rank`, else unknown.
+
+    A call whose kernel was not recorded ran on the one device that its process uses for the same communicator.
+    """
+    lane = ["trace_id", "process", "communicator"]
+    devices = pl.col("device_id").drop_nulls()
+    usual = pl.when(devices.n_unique().over(lane) == 1).then(devices.first().over(lane))
     ends = measured.transfers.filter(pl.col("side").is_in(["send", "recv"])).with_columns(
+        device_id=pl.coalesce("device_id", usual)
+    )
+    ends = ends.with_columns(
         end=pl.when(pl.col("device_id").is_not_null())
         .then(pl.concat_str("trace_id", pl.lit(":gpu"), "device_id"))
         .when(pl.col("communicator").is_not_null() & pl.col("rank").is_not_null())

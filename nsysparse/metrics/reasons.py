@@ -120,7 +120,7 @@ RULES = (
     Rule("/lengths", NOT_MEASURED, "request lengths are not counted by this version"),
     Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),
     Rule("/decode", NOT_MEASURED, _PATH),
-    Rule("/clocks", NOT_MEASURED, "clocks of several files are not aligned by this version; each file's times stay its own"),
+    Rule("/clocks", NOT_MEASURED, "clocks of several files are not aligned by this version: each file keeps its own"),
     Rule("/theory/kv_bytes_per_token", NEEDS_OPTION, "no model is named", _MODEL_FIX),
     Rule("/theory/expected_bytes", NEEDS_OPTION, "needs the model, and the prompt length of every request", _MODEL_FIX),
     *(Rule(f"/theory/by_link/*/{name}", NEEDS_OPTION, "needs the link's peak (and ceiling) and the bytes", _LINK_FIX)

@@ -15,9 +15,7 @@ def verdict(
     return Verdict(state=_STATE, text=_text(totals, links, excluded, traces), threshold=threshold)
 
 
-def _text(
-    totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], traces: Sequence[TraceFacts]
-) -> str:
+def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
     if not totals.transfer_count:
         return _nothing(excluded, traces)
     moved = f"{_count(totals.movement_count, 'movement')}"

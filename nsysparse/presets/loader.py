@@ -115,11 +115,13 @@ def match(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
     )
 
 
-_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "label_id": pl.UInt32,
-    "rank": pl.UInt32,
-    "kind": pl.String,
-    "purpose": pl.String,
-    "purpose_rule": pl.String,
-    **dict.fromkeys(FIELDS, pl.String),
-}
+_SCHEMA = pl.Schema(
+    {
+        "label_id": pl.UInt32,
+        "rank": pl.UInt32,
+        "kind": pl.String,
+        "purpose": pl.String,
+        "purpose_rule": pl.String,
+        **dict.fromkeys(FIELDS, pl.String),
+    }
+)

@@ -119,7 +119,9 @@ def _squeeze(widths: dict[int, int], room: int, wordy: Sequence[int]) -> None:
 def _row(
     cells: Sequence[Cell], texts: Sequence[str], columns: Sequence[Column], widths: dict[int, int], indent: str
 ) -> list[Line]:
-    wrapped = {place: wrap(texts[place], cells_wide) or [""] for place, cells_wide in widths.items()}
+    wrapped = {
+        place: wrap(texts[place], cells_wide, break_on_hyphens=False) or [""] for place, cells_wide in widths.items()
+    }
     lines = []
     for at in range(max(len(parts) for parts in wrapped.values())):
         spans = [Span(indent)]

@@ -22,8 +22,11 @@ _ORDERS: Mapping[type, tuple[str, ...]] = {
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]+")
 
 
-def render(analysis: Analysis) -> str:
+def render(analysis: object) -> str:
     """One JSON object and a line end.
+
+    Args:
+        analysis: An `Analysis`, or another tree of dataclasses.
 
     Raises:
         ValueError: A number is not finite; the message says where.

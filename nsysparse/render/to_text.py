@@ -122,16 +122,15 @@ def _(block: Facts, most_rows: int) -> list[Line]:
     del most_rows
     labels = max((width(visible(fact.label)) for fact in block.items), default=0)
     values = max((width(visible(fact.value)) for fact in block.items), default=0)
-    return [
-        Line(
-            [
-                Span(f"{_INDENT}{padded(visible(fact.label), labels)}  "),
-                Span(padded(visible(fact.value), values, "right"), fact.tone, is_strong=True),
-                Span(f"  {visible(fact.note)}", "muted"),
-            ]
-        )
-        for fact in block.items
-    ]
+    room = WIDTH - labels - values - 3 * len(_INDENT)
+    lines = []
+    for fact in block.items:
+        first, *rest = wrap(sentence(fact.note), room) or [""]
+        label = Span(f"{_INDENT}{padded(visible(fact.label), labels)}{_INDENT}")
+        value = Span(padded(visible(fact.value), values, "right"), fact.tone, is_strong=True)
+        lines.append(Line([label, value, Span(_INDENT + first, "muted")]))
+        lines += [text_line(" " * (WIDTH - room) + more, "muted") for more in rest]
+    return lines
 
 
 @_written.register

@@ -1,15 +1,20 @@
-"""Why a section has nothing to show."""
+"""Why something cannot be shown, in the analysis' own words."""
 
-from nsysparse.analysis import Analysis
+from nsysparse.analysis import Analysis, Reason
 from nsysparse.document import Abstention
 
 
+def reason(analysis: Analysis, path: str) -> Reason | None:
+    """The reason given for the value at `path`, a JSON Pointer into the report."""
+    return next((each for each in analysis.reasons if each.path == path), None)
+
+
 def abstention(analysis: Analysis, subject: str, path: str, otherwise: Abstention) -> Abstention:
-    """The analysis' own reason for `path` (a JSON Pointer into the report), else what the section says itself.
+    """The analysis' own reason for `path`, else what the section says itself.
 
     Without any transfer there is nothing more to explain, and no option of ours would change it.
     """
     if not analysis.totals.movement_count:
         return Abstention(subject, "Nothing to show: no KV transfer was found.")
-    why = next((reason for reason in analysis.reasons if reason.path.startswith(path)), None)
+    why = reason(analysis, path)
     return otherwise if why is None else Abstention(subject, why.message, why.fix)

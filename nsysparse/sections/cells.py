@@ -54,10 +54,18 @@ def rates(
     return Filled(plain.column, cells)
 
 
-def times(title: str, values_ns: Sequence[int | None], scale: Scale, *, term: str = "", minor: bool = False) -> Filled:
+def times(
+    title: str,
+    values_ns: Sequence[int | None],
+    scale: Scale,
+    *,
+    term: str = "",
+    minor: bool = False,
+    digits: int = 2,
+) -> Filled:
     """Durations in nanoseconds, shown in the unit of `scale` (one per table, so that its columns compare)."""
     shown = [None if value is None else value / scale.per_unit for value in values_ns]
-    return numbers(title, shown, term=term, minor=minor, unit=scale.unit)
+    return numbers(title, shown, term=term, minor=minor, unit=scale.unit, digits=digits)
 
 
 def sizes(title: str, values: Sequence[int | None], *, term: str = "", minor: bool = False) -> Filled:

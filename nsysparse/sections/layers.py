@@ -35,15 +35,18 @@ def _chart(layers: Sequence[Layer]) -> ColumnChart:
     def values(part: Callable[[Layer], int]) -> list[float]:
         return [part(layer) / scale.per_unit for layer in layers]
 
-    series = [
-        Series("wire", "wire", values(lambda layer: layer.wire_ns or 0)),
-        Series("peer wait", "wait", values(lambda layer: layer.peer_wait_ns or 0)),
-        Series(
-            "wire and wait not told apart",
-            "unknown",
-            values(lambda layer: max(0, layer.time_ns - (layer.wire_ns or 0) - (layer.peer_wait_ns or 0))),
-        ),
-    ]
+    if all(layer.wire_ns is None and layer.peer_wait_ns is None for layer in layers):
+        series = [Series("wire and waiting together", "whole", values(lambda layer: layer.time_ns))]
+    else:
+        series = [
+            Series("wire", "wire", values(lambda layer: layer.wire_ns or 0)),
+            Series("peer wait", "wait", values(lambda layer: layer.peer_wait_ns or 0)),
+            Series(
+                "not told apart",
+                "unknown",
+                values(lambda layer: max(0, layer.time_ns - (layer.wire_ns or 0) - (layer.peer_wait_ns or 0))),
+            ),
+        ]
     return ColumnChart(
         "Transfer time per layer",
         "layer",

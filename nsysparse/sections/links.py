@@ -129,9 +129,9 @@ def _table(links: Sequence[Link]) -> Table:
         rates("Ceiling", [link.practical_gb_s for link in links], term="ceiling", minor=True),
         rates("Line rate", [link.peak_gb_s for link in links], term="line-rate", minor=True),
         shares("Of line rate", [link.efficiency for link in links], term="headline"),
-        times("Observed", [link.observed_ns for link in links], scale, term="transfer-time"),
-        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling"),
-        times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate"),
+        times("Observed", [link.observed_ns for link in links], scale, term="transfer-time", digits=3),
+        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling", digits=3),
+        times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate", digits=3),
     ]
     return table("Links: observed beside expected", columns, "links-table")
 

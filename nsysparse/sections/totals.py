@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Distribution, Totals
 from nsysparse.document import Abstention, Block, Cell, Column, Fact, Facts, Heading, Paragraph, Table
+from nsysparse.sections.absence import reason
 from nsysparse.sections.cells import Filled, numbers, table, texts
-from nsysparse.units import counted, human_bytes, human_ns, human_share
+from nsysparse.units import UNKNOWN, counted, human_bytes, human_ns, human_share
 
 _SUMMARY = {
     "wire_gb_s": "Wire rate, GB/s",
@@ -54,8 +55,7 @@ def _facts(analysis: Analysis) -> list[Fact]:
         Fact("KV moved", human_bytes(totals.bytes), _bytes_note(analysis), term="movement"),
         Fact("Movements", f"{totals.movement_count:,}", kernels + paired, term="movement"),
         Fact("Transfer time", human_ns(totals.time_ns), _busy_note(totals), term="transfer-time"),
-        Fact("Wire", human_ns(totals.wire_ns), _part(totals.wire_ns, totals.time_ns), term="wire"),
-        Fact("Peer wait", human_ns(totals.peer_wait_ns), _part(totals.peer_wait_ns, totals.time_ns), term="peer-wait"),
+        *_split(analysis),
     ]
     if totals.exposed_wire_ns is not None and totals.exposed_wait_ns is not None:
         exposed = totals.exposed_wire_ns + totals.exposed_wait_ns
@@ -81,10 +81,20 @@ def _busy_note(totals: Totals) -> str:
     return "" if totals.busy_ns is None else f"sum of movements; {human_ns(totals.busy_ns)} as a union"
 
 
+def _split(analysis: Analysis) -> list[Fact]:
+    """Wire and waiting, together where neither is known: they lack the same thing."""
+    totals = analysis.totals
+    if totals.wire_ns is None and totals.peer_wait_ns is None:
+        why = reason(analysis, "/totals/wire_ns")
+        return [Fact("Wire and peer wait", UNKNOWN, why.message if why else "", "muted", "wire")]
+    return [
+        Fact("Wire", human_ns(totals.wire_ns), _part(totals.wire_ns, totals.time_ns), term="wire"),
+        Fact("Peer wait", human_ns(totals.peer_wait_ns), _part(totals.peer_wait_ns, totals.time_ns), term="peer-wait"),
+    ]
+
+
 def _part(part: int | None, whole: int | None) -> str:
-    if part is None:
-        return "both sides are needed to tell"
-    return f"{human_share(part / whole)} of transfer time" if whole else ""
+    return f"{human_share(part / whole)} of transfer time" if part is not None and whole else ""
 
 
 def _percentiles(analysis: Analysis) -> Table | None:

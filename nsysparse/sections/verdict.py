@@ -2,6 +2,7 @@
 
 from nsysparse.analysis import Analysis, Verdict
 from nsysparse.document import Abstention, Block, Callout, Tone
+from nsysparse.sections.absence import reason
 from nsysparse.units import UNKNOWN, counted, human_share
 
 _STATES: dict[str, tuple[str, Tone]] = {
@@ -44,9 +45,10 @@ def build(analysis: Analysis) -> list[Block]:
     figure = "" if verdict.value is None else human_share(round(verdict.value, 2))
     blocks: list[Block] = [Callout("verdict", title, verdict.text, tone, figure, _doubt(verdict), _basis(verdict))]
     if analysis.notice is not None:
-        blocks.append(Callout("notice", analysis.notice.code, analysis.notice.message, "doubt"))
+        message = analysis.notice.message.removeprefix(f"{analysis.notice.code}: ")  # the title says it already
+        blocks.append(Callout("notice", analysis.notice.code, message, "doubt"))
     if verdict.value is None:
-        why = next((reason for reason in analysis.reasons if reason.path.startswith("/verdict")), None)
+        why = reason(analysis, "/verdict/value")
         if why is not None:
             blocks.append(Abstention("The verdict", why.message, why.fix))
     return blocks

@@ -102,7 +102,9 @@ def _nccl_payloads(
         return Capability("partial", reason, EXPORT_AGAIN)
     if export.count(schema.PAYLOAD_ENTRIES.table):
         blobs = metadata.get("EXPORT_PARAM_INCLUDE_BLOBS", "").lower()
-        reason = f"the file declares payload schemas, but holds no payload (exported with include-blobs={blobs or 'no'})"
+        reason = (
+            f"the file declares payload schemas, but holds no payload (exported with include-blobs={blobs or 'no'})"
+        )
         return Capability("absent", reason, EXPORT_AGAIN)
     return Capability(
         "absent",

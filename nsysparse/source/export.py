@@ -131,6 +131,14 @@ class Export:
                 rows |= {name: value for name, value in frame.sort("name", "value").iter_rows() if value is not None}
         return rows
 
+    def holds(self, table: str, column: str) -> bool:
+        """Whether a column exists and any row has a value in it."""
+        if column not in self.columns(table):
+            return False
+        statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table))
+        found = self._fetch(statement.where(sa.column(column).is_not(None)).limit(1), {"n": pl.Int64}, table)
+        return found.height > 0
+
     def count(self, table: str) -> int:
         """Rows of a table; 0 when it does not exist."""
         if table not in self.tables:
@@ -147,7 +155,9 @@ class Export:
             cursor = self._connection.execute(str(compiled))
             while rows := cursor.fetchmany(BATCH_ROWS):
                 columns = zip(wanted.items(), zip(*rows, strict=True), strict=True)
-                batches.append(pl.DataFrame([self._typed(table, ours, values, dtype) for (ours, dtype), values in columns]))
+                batches.append(
+                    pl.DataFrame([self._typed(table, ours, values, dtype) for (ours, dtype), values in columns])
+                )
         return pl.concat(batches)
 
     def _typed(self, table: str, ours: str, values: Sequence[object], dtype: type[pl.DataType]) -> pl.Series:

@@ -5,6 +5,7 @@ Nothing relies on the order of rows in the file: newer exporters promise none.
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import dataframely as dy
 import polars as pl
@@ -65,6 +66,11 @@ def read_trace(path: Path, trace_id: str, *, all_gpu_work: bool) -> Trace:
         )
 
 
+def _string_ids_like(pattern: str) -> sa.Select[Any]:
+    """Ids of strings that look like `pattern`, whatever the case of ASCII letters."""
+    return sa.select(sa.column("id")).select_from(sa.table(schema.STRINGS.table)).where(sa.column("value").like(pattern))
+
+
 def _as_int(value: object) -> int:
     return value if isinstance(value, int) else 0
 
@@ -87,16 +93,19 @@ def _nvtx_events(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
     where = sa.column("eventType").in_(wanted)
     present = export.columns(schema.NVTX.table)
     # Only rows of a named domain called nccl…: other payloads can be anything and of any size.
-    of_nccl = sa.column("text").like("nccl%") if "text" in present else sa.false()
+    of_nccl: sa.ColumnElement[bool] = sa.false()
+    if "text" in present:
+        of_nccl = of_nccl | sa.column("text").like("nccl%")
     if "textId" in present:
-        named = sa.select(sa.column("id")).select_from(sa.table("StringIds")).where(sa.column("value").like("nccl%"))
-        of_nccl = of_nccl | sa.column("textId").in_(named)
-    extra = {}
+        of_nccl = of_nccl | sa.column("textId").in_(_string_ids_like("nccl%"))
+    extra: dict[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] = {}
     for ours, (theirs, dtype) in schema.NVTX_PAYLOAD_COLUMNS.items():
-        value: sa.ColumnElement[object] = sa.column(theirs) if theirs in present else sa.null()
-        if dtype is pl.Binary:  # declared TEXT, holds bytes
-            value = sa.cast(value, sa.LargeBinary)
-        extra[ours] = (sa.case((of_nccl, value), else_=sa.null()), dtype)
+        value: sa.ColumnElement[Any] = sa.null()
+        if export.holds(schema.NVTX.table, theirs):  # nearly always empty: one scan is cheaper than a test per row
+            # Declared TEXT, holds bytes.
+            stored = sa.cast(sa.column(theirs), sa.LargeBinary) if dtype is pl.Binary else sa.column(theirs)
+            value = sa.case((of_nccl, stored), else_=sa.null())
+        extra[ours] = (value, dtype)
     events = export.read(schema.NVTX, where=where, extra=extra)
     unowned = events["thread"].null_count()
     if unowned:
@@ -112,9 +121,9 @@ def _label(export: Export, events: pl.DataFrame) -> tuple[dy.DataFrame[Labels], 
     text = dict(zip(strings["id"].to_list(), strings["value"].to_list(), strict=True))
     distinct = events.select("domain_id", "process", "text", "text_id").unique()
     named = distinct.with_columns(
-        name=pl.coalesce("text", pl.col("text_id").replace_strict(text, default=None, return_dtype=pl.String)).fill_null(
-            ""
-        )
+        name=pl.coalesce(
+            "text", pl.col("text_id").replace_strict(text, default=None, return_dtype=pl.String)
+        ).fill_null("")
     )
     domains = (
         events.filter(event_type=schema.NVTX_DOMAIN_CREATE)
@@ -129,9 +138,11 @@ def _label(export: Export, events: pl.DataFrame) -> tuple[dy.DataFrame[Labels], 
     )
     key = ["domain", "is_default_domain", "name"]
     labels = (
-        named.select(key).unique().sort(key, nulls_last=False).with_row_index("label_id").with_columns(
-            pl.col("label_id").cast(pl.UInt32)
-        )
+        named.select(key)
+        .unique()
+        .sort(key, nulls_last=False)
+        .with_row_index("label_id")
+        .with_columns(pl.col("label_id").cast(pl.UInt32))
     )
     coded = named.join(labels, on=key, nulls_equal=True)
     events = events.filter(pl.col("event_type") != schema.NVTX_DOMAIN_CREATE).join(
@@ -189,8 +200,10 @@ def _gpu_ops(export: Export, trace_id: str, anomalies: Counter[str], *, everythi
     ops = pl.concat([part.select(*columns, "graph") for part in parts])
     ops = _usable_times(ops, "gpu-work", anomalies)
     order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
-    ops = ops.sort(order, nulls_last=True).with_row_index("op_id").with_columns(
-        pl.col("op_id").cast(pl.UInt32), trace_id=pl.lit(trace_id)
+    ops = (
+        ops.sort(order, nulls_last=True)
+        .with_row_index("op_id")
+        .with_columns(pl.col("op_id").cast(pl.UInt32), trace_id=pl.lit(trace_id))
     )
     launched = with_launches(export, ops, anomalies, everything=everything)
     return GpuOps.validate(launched.select(GpuOps.column_names()))
@@ -210,8 +223,7 @@ def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
     where = None
     columns = export.columns(schema.KERNEL.table)
     if not everything and "demangledName" in columns:
-        named = sa.select(sa.column("id")).select_from(sa.table("StringIds")).where(sa.column("value").like("%nccl%"))
-        where = sa.column("demangledName").in_(named)
+        where = sa.column("demangledName").in_(_string_ids_like("%nccl%"))
     frame = export.read(schema.KERNEL, where=where)
     frame = frame.with_columns(name_id=pl.coalesce("name_id", "short_name_id"))
     strings = export.read_strings(frame["name_id"])

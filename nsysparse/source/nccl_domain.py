@@ -21,7 +21,9 @@ INITS = (
 API = (*SENDS, *RECEIVES, GROUP_START, GROUP_END, *COLLECTIVES, *INITS)
 
 # One kernel serves Send, Recv and both together; its name changed in NCCL 2.8 and 2.19.
-SEND_RECV_KERNEL = r"^(?:void )?nccl(?:DevKernel_SendRecv|Kernel_SendRecv_\w+|SendRecv(?:RingSimple)?Kernel_\w+)(?:\(.*)?$"
+SEND_RECV_KERNEL = (
+    r"^(?:void )?nccl(?:DevKernel_SendRecv|Kernel_SendRecv_\w+|SendRecv(?:RingSimple)?Kernel_\w+)(?:\(.*)?$"
+)
 ANY_KERNEL = r"(?i)^(?:void )?nccl"
 
 

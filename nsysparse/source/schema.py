@@ -102,7 +102,8 @@ GRAPH = TableSpec(
 )
 
 GPUS = TableSpec(
-    "TARGET_INFO_GPU", {**_ints(gpu_id="id", cuda_device="cuDevice"), "name": ("name", pl.String)},
+    "TARGET_INFO_GPU",
+    {**_ints(gpu_id="id", cuda_device="cuDevice"), "name": ("name", pl.String)},
     required=frozenset({"gpu_id"}),
 )
 CUDA_DEVICES = TableSpec(

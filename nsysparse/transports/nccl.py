@@ -22,7 +22,7 @@ NEEDS = (
     "CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, demangledName)",
     "CUPTI_ACTIVITY_KIND_RUNTIME(start, end, globalTid, correlationId)",
 )
-SIDES = {name: "send" for name in nccl_domain.SENDS} | {name: "recv" for name in nccl_domain.RECEIVES}
+SIDES = dict.fromkeys(nccl_domain.SENDS, "send") | dict.fromkeys(nccl_domain.RECEIVES, "recv")
 _KINDS = {nccl_domain.GROUP_START: GROUP_START, nccl_domain.GROUP_END: GROUP_END}
 _SIDE_ORDER = {"send": 0, "recv": 1}
 

@@ -170,7 +170,7 @@ def test_a_report_of_nsys_is_exported_when_nsys_is_there(sample: Callable[[str],
     fake = tools / "nsys"
     # Stands in for `nsys export`: checks how it is called and copies a trace to the place after -o.
     fake.write_text(
-        f"#!/bin/sh\n[ \"$1\" = export ] || exit 9\nwhile [ \"$1\" != -o ]; do shift; done\ncp '{sample(SAMPLE)}' \"$2\"\n",
+        f'#!/bin/sh\n[ "$1" = export ] || exit 9\nwhile [ "$1" != -o ]; do shift; done\ncp \'{sample(SAMPLE)}\' "$2"\n',
         encoding="utf-8",
     )
     fake.chmod(0o755)

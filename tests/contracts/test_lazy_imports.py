@@ -64,7 +64,7 @@ def test_public_names_load_on_first_use(name: str) -> None:
 
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = nsysparse.nothing  # type: ignore[attr-defined]
+        _ = nsysparse.nothing
 
 
 def test_python_m_nsysparse_is_the_command_line() -> None:

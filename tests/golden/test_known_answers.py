@@ -43,9 +43,7 @@ def test_layers(told: tuple[Analysis, dict[str, Any]]) -> None:
 def test_requests(told: tuple[Analysis, dict[str, Any]]) -> None:
     analysis, answers = told
     got = {row.request_id: (row.bytes, row.time_ns, row.movement_count) for row in analysis.requests}
-    expected = {
-        name: (row["bytes"], row["time_ns"], row["movements"]) for name, row in answers["requests"].items()
-    }
+    expected = {name: (row["bytes"], row["time_ns"], row["movements"]) for name, row in answers["requests"].items()}
     assert got == expected
 
 

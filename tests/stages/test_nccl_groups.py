@@ -39,7 +39,9 @@ def test_owner(pattern: str, expected: list[int]) -> None:
 
 def test_group_ranges_inside_a_call_are_no_groups() -> None:
     # ncclSend [0, 100) with GroupStart and GroupEnd inside, as NCCL up to 2.23 writes it; then a real group.
-    kinds = np.array([CALL, GROUP_START, GROUP_END, GROUP_START, CALL, GROUP_START, GROUP_END, GROUP_END], dtype=np.int8)
+    kinds = np.array(
+        [CALL, GROUP_START, GROUP_END, GROUP_START, CALL, GROUP_START, GROUP_END, GROUP_END], dtype=np.int8
+    )
     starts = np.array([0, 10, 30, 200, 220, 225, 235, 300], dtype=np.int64)
     ends = np.array([100, 20, 40, 210, 280, 230, 240, 310], dtype=np.int64)
     assert launching_range(kinds, starts, ends).tolist() == [0, -1, -1, -1, 7, -1, -1, -1]

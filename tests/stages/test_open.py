@@ -51,7 +51,12 @@ def test_reading_leaves_file_and_folder_as_they_were(tmp_path: Path) -> None:
 
 def test_the_connection_can_only_select(tmp_path: Path) -> None:
     with Export(a_trace(tmp_path / "a.sqlite")) as export:
-        for forbidden in ("DELETE FROM StringIds", "ATTACH 'x' AS y", "CREATE TEMP TABLE t(a)", "PRAGMA query_only=OFF"):
+        for forbidden in (
+            "DELETE FROM StringIds",
+            "ATTACH 'x' AS y",
+            "CREATE TEMP TABLE t(a)",
+            "PRAGMA query_only=OFF",
+        ):
             with pytest.raises(sqlite3.DatabaseError):
                 export._connection.execute(forbidden)  # noqa: SLF001 (the guard itself is under test)
 
@@ -155,6 +160,8 @@ def test_the_environment_is_never_read(tmp_path: Path) -> None:
 
 
 def test_invalid_utf8_and_nul_are_shown_not_fatal(tmp_path: Path) -> None:
-    path = statement(a_trace(tmp_path / "l.sqlite"), "UPDATE NVTX_EVENTS SET text = CAST(x'61ff0062' AS TEXT), textId = NULL")
+    path = statement(
+        a_trace(tmp_path / "l.sqlite"), "UPDATE NVTX_EVENTS SET text = CAST(x'61ff0062' AS TEXT), textId = NULL"
+    )
     with Export(path) as export:
         assert "a\\xff\x00b" in export.read(NVTX)["text"].to_list()

@@ -55,7 +55,10 @@ def test_a_field_comes_from_the_strongest_rule_that_has_it() -> None:
     ("text", "complaint"),
     [
         ("name = 'x'\n[[rule]]\nid='a'\nkind='k'\npattern='p'\nexamples=[]", "no example"),
-        ("name = 'x'\n[[rule]]\nid='a'\nkind='k'\npattern='p'\n[rule.fields]\nlayr='(a)'\n[[rule.examples]]\ntext='p'\nfields={}", "layr"),
+        (
+            "name = 'x'\n[[rule]]\nid='a'\nkind='k'\npattern='p'\n[rule.fields]\nlayr='(a)'\n[[rule.examples]]\ntext='p'\nfields={}",
+            "layr",
+        ),
         ("name = 'x'\n[[rule]]\nid='a'\nkind='k'\npatern='p'\n[[rule.examples]]\ntext='p'\nfields={}", "patern"),
         ("[[rule]]", "name"),
         ("= nonsense", "Preset mine"),

@@ -173,6 +173,21 @@ def test_partly_known_sizes_are_said_to_be_sums_of_the_known() -> None:
     assert "Sizes are known" not in words(SECTIONS["totals"](factories.rich()))
 
 
+def test_unknown_split_is_said_once_with_its_reason() -> None:
+    whole = replace(
+        factories.sizeless(), reasons=(Reason("/totals/wire_ns", "one-side", "only one side was captured", ""),)
+    )
+    (facts,) = of_kind(SECTIONS["totals"](whole), Facts)
+    (split,) = [fact for fact in facts.items if fact.value == "unknown"]
+    assert (split.label, split.note) == ("Wire and peer wait", "only one side was captured")
+
+
+def test_a_reason_for_a_part_is_no_reason_for_the_whole() -> None:
+    whole = replace(factories.small(), layers=(), reasons=(Reason("/layers/*/wire_ns", "x", "not separated", ""),))
+    (why,) = of_kind(SECTIONS["layers"](whole), Abstention)
+    assert why.reason == "No transfer carries a layer."
+
+
 def test_requests_are_worst_first_and_unknown_last() -> None:
     shares = column(table(SECTIONS["requests"](factories.rich()), "requests-table"), "Gap share")
     known = [float(share.removesuffix(" %")) for share in shares if share != "unknown"]
@@ -232,6 +247,11 @@ def test_columns_of_a_layer_add_up_to_its_time() -> None:
     sums = [sum(series.values[place] for series in chart.series) for place in (0, 1)]
     assert sums == pytest.approx([whole.layers[0].time_ns / 1e6, unsplit.time_ns / 1e6])
     assert chart.series[2].values[0] == 0
+
+
+def test_layers_without_any_split_show_their_whole_time() -> None:
+    (chart,) = of_kind(SECTIONS["layers"](factories.sizeless()), ColumnChart)
+    assert [(series.meaning, list(series.values)) for series in chart.series] == [("whole", [400.0])]
 
 
 def test_unattributed_shares_are_visible() -> None:
