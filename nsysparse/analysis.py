@@ -306,7 +306,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Warning_:  # the trailing underscore keeps the builtin visible
+class AnalysisWarning:
     """Something odd that was seen `count` times and did not stop the analysis."""
 
     code: str
@@ -341,5 +341,5 @@ class Analysis:
     whatif: tuple[object, ...] | None
     findings: tuple[Finding, ...]
     reasons: tuple[Reason, ...]
-    warnings: tuple[Warning_, ...]
+    warnings: tuple[AnalysisWarning, ...]
     format_version: int = field(default=FORMAT_VERSION)

@@ -117,7 +117,7 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         )
         next_id += found.height
         parts.append(annotate(with_purpose(numbered, scopes), scopes, anomalies))
-        requests.append(_announced(scopes))
+        requests.append(_announcements(scopes, trace_id))
         said = process_fact(scopes, "role")["role"].unique().sort().to_list()
         if said:
             roles[trace_id] = said[0] if len(said) == 1 else "mixed"
@@ -126,14 +126,11 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
     progress("pairing and attributing transfers")
     paired = agree_between_sides(pair(pl.concat(parts), anomalies), anomalies)
     divided = shares(paired, layer_count, anomalies)
-    announced = pl.concat(requests).group_by("request_id").agg(
-        pl.col("start_ns").min(), pl.col("prompt_tokens").max()
-    ).sort("request_id")  # fmt: skip
     return Study(
         traces=tuple(traces),
         transfers=_finished(paired, divided),
         shares=Shares.validate(divided),
-        requests=announced,
+        requests=_announced(requests),
         roles=roles,
         anomalies=anomalies,
     )
@@ -206,12 +203,24 @@ def _finished(paired: pl.DataFrame, divided: pl.DataFrame) -> dy.DataFrame[Trans
     )
 
 
-def _announced(scopes: pl.DataFrame) -> pl.DataFrame:
-    """Requests as `kv_request` ranges announce them: id, start and prompt length."""
+def _announcements(scopes: pl.DataFrame, trace_id: str) -> pl.DataFrame:
+    """What the `kv_request` ranges of one trace say: id, start and prompt length."""
     return scopes.filter((pl.col("kind") == "request") & pl.col("request").is_not_null()).select(
         request_id="request",
+        trace_id=pl.lit(trace_id),
         start_ns="start_ns",
         prompt_tokens=pl.col("prompt").cast(pl.Int64, strict=False),
+    )
+
+
+def _announced(announcements: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """One row per request: its earliest start, unless files with clocks of their own announce it; its prompt length."""
+    one_clock = pl.col("trace_id").n_unique() == 1
+    return (
+        pl.concat(announcements)
+        .group_by("request_id")
+        .agg(start_ns=pl.when(one_clock).then(pl.col("start_ns").min()), prompt_tokens=pl.col("prompt_tokens").max())
+        .sort("request_id")
     )
 
 

@@ -174,7 +174,7 @@ def _texts(moving: pl.DataFrame, field: str) -> list[tuple[str, str | None]]:
     return named.select(f"{field}_text", f"{field}_bytes").unique().rows()
 
 
-def _divide(  # noqa: PLR0913 (one row of a frame)
+def _divide(
     ident: int,
     layers: _Names,
     layer_how: str | None,

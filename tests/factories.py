@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nsysparse.analysis import (
     Analysis,
+    AnalysisWarning,
     Capability,
     Cell,
     Distribution,
@@ -29,7 +30,6 @@ from nsysparse.analysis import (
     TraceFacts,
     Unattributed,
     Verdict,
-    Warning_,
 )
 
 LINE_RATE, CEILING = 50.0, 47.4
@@ -287,7 +287,7 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
                 "Post the receive when the request is admitted, not when its prefill reports done.",
             ),
         ),
-        warnings=(Warning_("negative-duration", "ranges that end before they start were ignored", 3),),
+        warnings=(AnalysisWarning("negative-duration", "ranges that end before they start were ignored", 3),),
         reasons=(
             Reason(
                 "/links/0/peak_gb_s", "no-link", "no link is named for decode:gpu0->host", "--link ID or --peak GB/S"
@@ -471,5 +471,5 @@ def hostile(name: str) -> Analysis:
         excluded=(Excluded("other", name, 1, 1, 1, 1, 1),),
         findings=(Finding("x", "wire", "low", name, name, 1_000_000, name),),
         reasons=(Reason(f"/requests/{name}", "x", name, name),),
-        warnings=(Warning_("x", name, 1),),
+        warnings=(AnalysisWarning("x", name, 1),),
     )

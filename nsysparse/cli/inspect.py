@@ -49,20 +49,25 @@ def _text(trace: "TraceInspection") -> str:
 
     counts = trace.counts
     gpus = ", ".join(f"{gpu.device_id} {gpu.name or 'unnamed'}" for gpu in trace.gpus)
-    lines = [
-        f"{trace.file}: nsys {trace.nsys_version or 'unknown'}, schema {trace.schema_version or 'unknown'},"
-        f" {human_ns(trace.duration_ns)} recorded",
-    ]
+    nsys, schema = trace.nsys_version or "unknown", trace.schema_version or "unknown"
+    lines = [f"{trace.file}: nsys {nsys}, schema {schema}, {human_ns(trace.duration_ns)} recorded"]
     if trace.synthetic:
         lines.append(f"  SYNTHETIC: {trace.synthetic}")
-    lines += [
-        f"  {counts.process_count} processes, {counts.thread_count} threads with ranges,"
-        f" {len(trace.gpus)} GPUs: {gpus or 'none'}",
-        f"  {counts.nvtx_range_count:,} NVTX ranges, {counts.kernel_count:,} kernels, {counts.copy_count:,} copies,"
-        f" {counts.graph_launch_count:,} opaque graph launches",
-        f"  {counts.send_call_count:,} ncclSend, {counts.recv_call_count:,} ncclRecv, {counts.group_count:,} groups,"
-        f" {counts.send_recv_kernel_count:,} SendRecv kernels",
-    ]
+    events = {
+        "NVTX ranges": counts.nvtx_range_count,
+        "kernels": counts.kernel_count,
+        "copies": counts.copy_count,
+        "opaque graph launches": counts.graph_launch_count,
+    }
+    nccl = {
+        "ncclSend": counts.send_call_count,
+        "ncclRecv": counts.recv_call_count,
+        "groups": counts.group_count,
+        "SendRecv kernels": counts.send_recv_kernel_count,
+    }
+    lines.append(f"  {counts.process_count} processes, {counts.thread_count} threads with ranges")
+    lines.append(f"  {len(trace.gpus)} GPUs: {gpus or 'none'}")
+    lines += ["  " + ", ".join(f"{count:,} {what}" for what, count in group.items()) for group in (events, nccl)]
     lines += [
         f"  communicator {found.id}: {found.rank_count or '?'} ranks, {found.send_count:,} sends,"
         f" {found.recv_count:,} receives, {found.collective_count:,} collectives"

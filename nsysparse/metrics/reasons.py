@@ -102,7 +102,7 @@ RULES = (
     Rule("/layers/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/layers/*/busy_ns", NOT_RECORDED, "no kernel of these transfers was recorded"),
     Rule("/layers/*/headline_gb_s", NOT_MEASURED, _WIRE),
-    Rule("/requests/*/start_ns", NOT_RECORDED, "no kv_request range gives this request's arrival",
+    Rule("/requests/*/start_ns", NOT_RECORDED, "no kv_request range gives its arrival, or files of several clocks do",
          "Annotate it: docs/reference/convention.md"),
     Rule("/requests/*/prompt_tokens", NOT_RECORDED, "no kv_request range gives this request's prompt length",
          "Annotate it: docs/reference/convention.md"),

@@ -44,8 +44,8 @@ def _nothing(excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
         rules = ", ".join(sorted({row.rule for row in excluded}))
         transfers, kernels = sum(row.transfer_count for row in excluded), sum(row.kernel_count for row in excluded)
         return (
-            f"No KV transfer found: all {_count(transfers, 'Send/Recv transfer')} in {_count(kernels, 'kernel')} are other"
-            f" traffic ({rules})."
+            f"No KV transfer found: all {_count(transfers, 'Send/Recv transfer')} in {_count(kernels, 'kernel')}"
+            f" are other traffic ({rules})."
         )
     return f"No KV transfer found: {_lacking(traces, 'graph_nodes', 'nccl_calls')}"
 

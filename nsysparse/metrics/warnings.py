@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from nsysparse.analysis import Warning_
+from nsysparse.analysis import AnalysisWarning
 
 MESSAGES = {
     "annotated-bytes-differ": "annotations whose bytes differ from NCCL's own payload; the payload was used",
@@ -26,6 +26,8 @@ MESSAGES = {
 }
 
 
-def warnings(anomalies: Counter[str]) -> tuple[Warning_, ...]:
+def warnings(anomalies: Counter[str]) -> tuple[AnalysisWarning, ...]:
     """What was counted, by code."""
-    return tuple(Warning_(code, MESSAGES[code], anomalies[code]) for code in sorted(anomalies) if anomalies[code])
+    return tuple(
+        AnalysisWarning(code, MESSAGES[code], anomalies[code]) for code in sorted(anomalies) if anomalies[code]
+    )

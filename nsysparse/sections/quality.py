@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from nsysparse.analysis import Analysis, Reason, TraceFacts, Warning_
+from nsysparse.analysis import Analysis, AnalysisWarning, Reason, TraceFacts
 from nsysparse.document import Abstention, Block, Cell, Column, Heading, Table, Tone
 from nsysparse.sections.cells import Filled, commands, names, numbers, table, texts, times
 from nsysparse.units import time_scale
@@ -102,7 +102,7 @@ def _paths(paths: Sequence[str]) -> str:
     return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1:,} more"
 
 
-def _warnings(warnings: Sequence[Warning_]) -> Table:
+def _warnings(warnings: Sequence[AnalysisWarning]) -> Table:
     columns = [
         texts("Warning", [warning.message for warning in warnings]),
         numbers("Times", [warning.count for warning in warnings]),

@@ -95,6 +95,7 @@ class Export:
         """
         wanted = {ours: dtype for ours, (_, dtype) in spec.columns.items()}
         wanted |= {ours: dtype for ours, (_, dtype) in (extra or {}).items()}
+        stored = {ours: theirs for ours, (theirs, _) in spec.columns.items()}
         present = self.columns(spec.table)
         if spec.table not in self.tables:
             return pl.DataFrame(schema=wanted)
@@ -107,17 +108,16 @@ class Export:
         statement = sa.select(*selected).select_from(sa.table(spec.table))
         if where is not None:
             statement = statement.where(where)
-        return self._fetch(statement, wanted, spec.table)
+        return self._fetch(statement, wanted, spec.table, stored)
 
     def read_strings(self, ids: pl.Series) -> pl.DataFrame:
         """The referenced strings only, as (id, value): the table also holds environments of other processes.
 
         A repeated id keeps its first value in sort order; an unknown id has no row.
         """
-        spec, found = schema.STRINGS, []
         distinct = ids.drop_nulls().unique().sort().to_list()
-        for start in range(0, len(distinct), IDS_PER_QUERY):
-            found.append(self.read(spec, where=sa.column("id").in_(distinct[start : start + IDS_PER_QUERY])))
+        parts = [distinct[start : start + IDS_PER_QUERY] for start in range(0, len(distinct), IDS_PER_QUERY)]
+        found = [self.read(schema.STRINGS, where=sa.column("id").in_(part)) for part in parts]
         if not found:
             return pl.DataFrame(schema={"id": pl.Int64, "value": pl.String})
         return pl.concat(found).sort("id", "value").unique("id", keep="first", maintain_order=True)
@@ -148,25 +148,35 @@ class Export:
         )
         return int(counted["n"][0])
 
-    def _fetch(self, statement: sa.Select[Any], wanted: Mapping[str, type[pl.DataType]], table: str) -> pl.DataFrame:
+    def _fetch(
+        self,
+        statement: sa.Select[Any],
+        wanted: Mapping[str, type[pl.DataType]],
+        table: str,
+        stored: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
+        """Run a SELECT; `stored` gives our columns the file's names, for messages."""
+        names = stored or {}
         compiled = statement.compile(dialect=self._engine.dialect, compile_kwargs={"literal_binds": True})
         batches = [pl.DataFrame(schema=wanted)]
         with readable(self.path, f"table {table}"):
             cursor = self._connection.execute(str(compiled))
             while rows := cursor.fetchmany(BATCH_ROWS):
                 columns = zip(wanted.items(), zip(*rows, strict=True), strict=True)
-                batches.append(
-                    pl.DataFrame([self._typed(table, ours, values, dtype) for (ours, dtype), values in columns])
-                )
+                typed = [
+                    self._typed(f"{table}.{names.get(ours, ours)}", ours, values, dtype)
+                    for (ours, dtype), values in columns
+                ]
+                batches.append(pl.DataFrame(typed))
         return pl.concat(batches)
 
-    def _typed(self, table: str, ours: str, values: Sequence[object], dtype: type[pl.DataType]) -> pl.Series:
+    def _typed(self, where: str, ours: str, values: Sequence[object], dtype: type[pl.DataType]) -> pl.Series:
         """A column of one type: SQLite stores anything anywhere, so a stray text among integers is found here."""
         try:
             return pl.Series(ours, values, dtype=dtype, strict=True)
         except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
             raise InputError(
-                f"{self.path.name}: table {table} holds a value of another type in the column read as {ours}.",
+                f"{self.path.name}: {where} holds a value that is no {dtype.__name__}, as nsys never writes.",
                 "The file was edited or damaged: export it again.",
             ) from error
 

@@ -68,7 +68,9 @@ def read_trace(path: Path, trace_id: str, *, all_gpu_work: bool) -> Trace:
 
 def _string_ids_like(pattern: str) -> sa.Select[Any]:
     """Ids of strings that look like `pattern`, whatever the case of ASCII letters."""
-    return sa.select(sa.column("id")).select_from(sa.table(schema.STRINGS.table)).where(sa.column("value").like(pattern))
+    return (
+        sa.select(sa.column("id")).select_from(sa.table(schema.STRINGS.table)).where(sa.column("value").like(pattern))
+    )
 
 
 def _as_int(value: object) -> int:

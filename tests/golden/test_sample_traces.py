@@ -73,14 +73,6 @@ def test_real_samples_are_copies_but_for_the_label(shared, sample, manifest):
         assert all("NSYSPARSE_SYNTHETIC" in line for line in added)
 
 
-def dump(path):
-    connection = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
-    try:
-        return list(connection.iterdump())
-    finally:
-        connection.close()
-
-
 def test_answers_are_consistent_with_themselves(manifest):
     for path, trace in manifest.items():
         if not trace["synthetic"]:

@@ -44,10 +44,9 @@ def capture(seed: int, world: World, path: Path) -> Path:
             for _ in range(calls):
                 name = rng.choice(["ncclSend", "ncclRecv"])
                 known = rng.random() < 0.8
-                thread.nccl(
-                    name, at, at + 10, communicator=77 if known else None, nbytes=rng.randint(0, 9999) if known else None,
-                    peer=rng.randint(0, 2) if known else None, payload=rng.choice(["json", "blob"]) if known else None,
-                )  # fmt: skip
+                form = rng.choice(["json", "blob"])
+                said = {"communicator": 77, "nbytes": rng.randint(0, 9999), "peer": rng.randint(0, 2), "payload": form}
+                thread.nccl(name, at, at + 10, **(said if known else {}))
                 at += 20
             inside = at + 3 if grouped else at - 18
             if grouped:

@@ -56,7 +56,7 @@ def test_a_field_comes_from_the_strongest_rule_that_has_it() -> None:
     [
         ("name = 'x'\n[[rule]]\nid='a'\nkind='k'\npattern='p'\nexamples=[]", "no example"),
         (
-            "name = 'x'\n[[rule]]\nid='a'\nkind='k'\npattern='p'\n[rule.fields]\nlayr='(a)'\n[[rule.examples]]\ntext='p'\nfields={}",
+            "name='x'\n[[rule]]\nid='a'\nkind='k'\npattern='p'\nfields={layr='(a)'}\nexamples=[{text='p',fields={}}]",
             "layr",
         ),
         ("name = 'x'\n[[rule]]\nid='a'\nkind='k'\npatern='p'\n[[rule.examples]]\ntext='p'\nfields={}", "patern"),

@@ -94,7 +94,7 @@ def test_projection_equals_brute_force(
 
 
 def test_a_hundred_thousand_nested_ranges_do_not_multiply(tmp_path: Path) -> None:
-    """Depth × work would be 10^10 steps here; the test would not end."""
+    """Depth times work would be 10^10 steps here; the test would not end."""
     depth = 100_000
     builder = TraceBuilder(schema="3.25", gpus={0: "x"})
     process = builder.process(pid=1)
