@@ -23,9 +23,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(
-            import_module(f"nsysparse.cli.{cmd_name}"), f"{cmd_name}_command", None
-        ) or getattr(import_module(f"nsysparse.cli.{cmd_name}"), cmd_name)
+        module = import_module(f"nsysparse.cli.{cmd_name}")
+        command: click.Command = module.command
         return command
 
 

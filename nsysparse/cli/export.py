@@ -19,7 +19,7 @@ FRAMES = ("nvtx_ranges", "gpu_ops", "transfers", "attributions")
 @click.option("-o", "--output", metavar="PATH", help="Where to write; default and - are stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @verbosity_options
-def export_command(
+def command(
     traces: tuple[str, ...],
     frame: str,
     output_format: str | None,

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from nsysparse.catalog.entries import Box, Link
 
 
-@click.group()
-def links() -> None:
+@click.group("links")
+def command() -> None:
     r"""Show the catalogue of links that transfers are held against.
 
     Rates are for one direction, because a KV transfer uses one: 450 GB/s for an H100's NVLink, not the 900 that add
@@ -24,7 +24,7 @@ def links() -> None:
     """
 
 
-@links.command("list")
+@command.command("list")
 @click.argument("word", required=False)
 @click.option("--boxes", "want_boxes", is_flag=True, help="List machines (the ids of --box) instead of links.")
 @format_option
@@ -49,7 +49,7 @@ def list_(word: str | None, output_format: str, *, want_boxes: bool) -> None:
         report_none("box" if want_boxes else "link", word)
 
 
-@links.command()
+@command.command()
 @click.argument("name", metavar="ID")
 @click.option("--box", "is_box", is_flag=True, help="ID is a machine, as listed by `links list --boxes`.")
 @format_option

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 EXAMPLE_TOKENS = (1024, 32_768)
 
 
-@click.group()
-def models() -> None:
+@click.group("models")
+def command() -> None:
     r"""Show the catalogue of models whose KV-cache size is known.
 
     Sizes are for a 16-bit cache on one rank. Query heads play no part; latent, windowed and recurrent layers are
@@ -26,7 +26,7 @@ def models() -> None:
     """
 
 
-@models.command("list")
+@command.command("list")
 @click.argument("word", required=False)
 @format_option
 def list_(word: str | None, output_format: str) -> None:
@@ -55,7 +55,7 @@ def list_(word: str | None, output_format: str) -> None:
         report_none("model", word)
 
 
-@models.command()
+@command.command()
 @click.argument("name", metavar="ID")
 @format_option
 def show(name: str, output_format: str) -> None:

@@ -29,7 +29,7 @@ FORMATS = {"html": ".html", "markdown": ".md", "json": ".json", "text": ".txt"}
     help="KV gap as a share of the time to first token that is too much.",
 )  # fmt: skip
 @verbosity_options
-def report_command(
+def command(
     traces: tuple[str, ...],
     output_format: str | None,
     output: str | None,

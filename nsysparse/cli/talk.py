@@ -22,22 +22,21 @@ def set_verbosity(level: int) -> None:
 def verbosity_options(function: Callable[..., None]) -> Callable[..., None]:
     """`-q` and `-v`, the same on every command."""
 
-    def apply(context: click.Context, _: click.Parameter, value: int) -> None:
-        if value:
-            set_verbosity(-1 if context.params.get("_quiet") else value)
+    def quiet(_context: click.Context, _parameter: click.Parameter, given: bool) -> None:  # noqa: FBT001 (click's)
+        if given:
+            set_verbosity(-1)
 
-    function = click.option(
-        "-v", "--verbose", count=True, expose_value=False, callback=apply, help="Say more; -vv shows tracebacks."
-    )(function)
-    return click.option(
-        "-q",
-        "--quiet",
-        is_flag=True,
-        expose_value=False,
-        is_eager=True,
-        callback=lambda _context, _parameter, value: set_verbosity(-1) if value else None,
-        help="Say nothing on stderr but errors.",
-    )(function)
+    def verbose(_context: click.Context, _parameter: click.Parameter, count: int) -> None:
+        if count:
+            set_verbosity(count)
+
+    quietly = click.option(
+        "-q", "--quiet", is_flag=True, expose_value=False, callback=quiet, help="Say nothing on stderr but errors."
+    )
+    loudly = click.option(
+        "-v", "--verbose", count=True, expose_value=False, callback=verbose, help="Say more; -vv shows tracebacks."
+    )
+    return quietly(loudly(function))
 
 
 def explain(error: Exception) -> int:

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nsysparse.catalog import loader
-from nsysparse.cli.links import links
-from nsysparse.cli.models import models
+from nsysparse.cli.links import command as links
+from nsysparse.cli.models import command as models
 from nsysparse.errors import UsageError
 
 

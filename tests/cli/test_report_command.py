@@ -179,3 +179,16 @@ def test_a_report_of_nsys_is_exported_when_nsys_is_there(sample: Callable[[str],
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "reports" / "run.html").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "reports", "run.nsys-rep"]
+
+
+def test_a_traceback_is_shown_only_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "bad.sqlite").write_bytes(b"x")
+    assert "Traceback" not in run("report", "bad.sqlite", "-v", cwd=tmp_path).stderr
+    assert "Traceback" in run("report", "bad.sqlite", "-vv", cwd=tmp_path).stderr
+
+
+def test_quiet_says_nothing_but_errors(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    done = run("report", sample(SAMPLE), "-q", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+    assert "no such file" in run("report", "missing.sqlite", "-q", cwd=tmp_path).stderr
