@@ -6,7 +6,7 @@ PIP_FLAGS ?= --quiet --disable-pip-version-check
 SAMPLE := sample_traces/synthetic/pd-oneprofile.sqlite
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test report reports traces lint format types imports docs docs-write check smoke bench bench-check lock clean
+.PHONY: help setup setup-run demo test report reports traces lint format types imports docs docs-write check bench lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -91,59 +91,6 @@ def _contexts(command: click.Command, name: str, parent: click.Context | None) -
 # --- frames -----------------------------------------------------------------------------------------------------------
 
 # What a column means wherever frames.py does not say it beside the column itself.
-MEANINGS = {
-    "trace_id": "the input: its file name without suffix, numbered where two are alike",
-    "domain": "NVTX domain",
-    "name": "as recorded, not shortened",
-    "style": "`push_pop` or `start_end`",
-    "pid": "process id of the operating system",
-    "tid": "thread id of the operating system",
-    "start_ns": "first instant, on the clock of its own trace",
-    "end_ns": "first instant after it",
-    "is_open": "nobody closed it: it ends with the recording",
-    "projected_start_ns": "earliest start of the GPU work launched inside it; null without such work",
-    "projected_end_ns": "latest end of that work",
-    "gpu_op_count": "GPU operations launched inside it",
-    "device_id": "CUDA ordinal of the device",
-    "stream_id": "CUDA stream",
-    "correlation_id": "joins it to its launch, within the process",
-    "launch_start_ns": "start of the CUDA call that launched it; null when that was not recorded",
-    "launch_end_ns": "end of that call",
-    "bytes": "size; null when not known",
-    "transfer_id": "number of the transfer, the same in every frame of one run over the same inputs",
-    "transport": "the module that found it",
-    "wire_ns": "not computed by this version",
-    "wire_basis": "not computed by this version",
-    "peer_wait_ns": "not computed by this version",
-    "rank": "own rank in the communicator; null when neither recorded nor implied",
-    "peer": "the other rank in the communicator; null when not recorded",
-    "pair_id": "equal for the two sides of one movement; null when unpaired",
-    "pairing": "`fifo` (communicator and ranks known) or `positional` (communicator not recorded)",
-    "layer": "layer index from 0; null when none or several are named",
-    "layer_provenance": "`exact`, `nested` or `estimated`; null without layer",
-    "request_id": "null when none or several are named",
-    "request_provenance": "`exact`, `nested` or `estimated`; null without request",
-    "phase": "as the innermost range around the call says",
-    "role": "as the range around the call says, else the `kv_role` mark of the process",
-    "call_end_ns": "end of that call",
-    "time_ns": "this share's part of the movement's time",
-    "Shares.layer": "layer index from 0; null when none is named",
-    "Shares.request_id": "null when none is named",
-    "Shares.bytes": "this share's part of the movement's bytes; null when they are not known",
-    "Ranges.style": "`push_pop`, `start_end` or `mark`",
-    "label_id": "code of a distinct (domain, name) pair",
-    "is_default_domain": "the domain that has no name and no row of its own",
-    "range_id": "number of the range or mark",
-    "process": "global process id of the export",
-    "thread": "global thread id of the export",
-    "end_thread": "the thread that closed a start/end range",
-    "communicator": "NCCL's 64-bit id",
-    "rank_count": "ranks in the communicator",
-    "device": "CUDA device of a communicator's creation",
-    "op_id": "number of the operation",
-    "launch_thread": "global id of the thread that launched it",
-}
-
 _NVTX_NOTE = """
 Sorted by process, thread, start, and the longer first. A GPU operation belongs to a range when its launching call
 starts and ends inside the range on the same thread; for a start/end range that another thread closed, inside it
@@ -151,8 +98,7 @@ anywhere in the process. Marks are left out.
 """
 _TRANSFERS_NOTE = """
 One row per side that was recorded, sorted by input, process, thread and call. Sums over movements take the rows with
-`is_movement`; layer and request stand on these rows only. `layer=all` stays unattributed here: `export` does not know
-the model.
+`is_movement`; layer and request stand on these rows only. `layer=all` needs `--layers`, or `kv_role` marks that agree.
 """
 EXPORTED: dict[str, tuple[type[dy.Schema], Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "nvtx_ranges": (frames.NvtxRanges, lambda frame: frame, _NVTX_NOTE),
@@ -167,6 +113,7 @@ EXPORTED: dict[str, tuple[type[dy.Schema], Callable[[pl.DataFrame], pl.DataFrame
 BETWEEN = (frames.Labels, frames.Ranges, frames.Payloads, frames.GpuOps, frames.Found)
 _TYPES = {pl.String: "text", pl.Boolean: "true/false", pl.Int64: "integer", pl.UInt32: "integer", pl.UInt64: "integer"}
 _FROM = {"pid": "process", "tid": "thread"}
+_FROM_ABOUT = {"pid": "process id of the operating system", "tid": "thread id of the operating system"}
 
 
 FRAMES_HEAD = """
@@ -209,8 +156,7 @@ def _columns(schema: type[dy.Schema], written: pl.Schema) -> Iterator[str]:
     rows = []
     for name, dtype in written.items():
         column = declared.get(name) or declared[_FROM[name]]
-        about = (column.metadata or {}).get("about") if name in declared else None
-        meaning = about or MEANINGS.get(f"{schema.__name__}.{name}") or MEANINGS[name]
+        meaning = (column.metadata or {})["about"] if name in declared else _FROM_ABOUT[name]
         rows.append((f"`{name}`", _TYPES[type(dtype)], "yes" if column.nullable else "", meaning))
     yield from _table(("column", "type", "may be null", "meaning"), rows)
 

@@ -79,7 +79,7 @@ class PurposeTotals:
 
     movement_count: int
     bytes: int | None
-    time_ns: int
+    time_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Layer:
     layer: int
     movement_count: int
     bytes: int | None
-    time_ns: int
+    time_ns: int | None
     busy_ns: int | None
     wire_ns: int | None
     peer_wait_ns: int | None
@@ -194,7 +194,7 @@ class Request:
     movement_count: int
     bytes: int | None
     expected_bytes: int | None
-    time_ns: int
+    time_ns: int | None
     busy_ns: int | None
     wire_ns: int | None
     peer_wait_ns: int | None
@@ -227,7 +227,7 @@ class Cell:
     layer: int
     request_id: str
     bytes: int | None
-    time_ns: int
+    time_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class Unattributed:
 
     movement_count: int
     bytes: int | None
-    time_ns: int
+    time_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class Excluded:
     movement_count: int
     kernel_count: int
     bytes: int | None
-    time_ns: int
+    time_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,12 +100,13 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
 
     Args:
         paths: The .sqlite files; together they are one run.
-        layer_count: Layers of the model, for `layer=all`.
+        layer_count: Layers of the model, for `layer=all`; None takes the number that `kv_role` marks agree on.
         progress: Is told what is being done.
     """
     traces, parts, requests = [], [], []
     anomalies: Counter[str] = Counter()
     roles: dict[str, str] = {}
+    marked: set[int] = set()
     next_id = 0
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
@@ -118,6 +119,7 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         next_id += found.height
         parts.append(annotate(with_purpose(numbered, scopes), scopes, anomalies))
         requests.append(_announcements(scopes, trace_id))
+        marked |= set(process_fact(scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls().to_list())
         said = process_fact(scopes, "role")["role"].unique().sort().to_list()
         if said:
             roles[trace_id] = said[0] if len(said) == 1 else "mixed"
@@ -125,7 +127,8 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         traces.append(trace)
     progress("pairing and attributing transfers")
     paired = agree_between_sides(pair(pl.concat(parts), anomalies), anomalies)
-    divided = shares(paired, layer_count, anomalies)
+    agreed = marked.pop() if len(marked) == 1 else None
+    divided = shares(paired, layer_count or agreed, anomalies)
     return Study(
         traces=tuple(traces),
         transfers=_finished(paired, divided),
@@ -150,16 +153,19 @@ def inspect(paths: Sequence[Path], progress: Progress = _silent) -> Inspection:
     return Inspection(FORMAT_VERSION, nsysparse=__version__, traces=tuple(looked))
 
 
-def export_frame(paths: Sequence[Path], frame: str, progress: Progress = _silent) -> pl.DataFrame:
+def export_frame(
+    paths: Sequence[Path], frame: str, layer_count: int | None = None, progress: Progress = _silent
+) -> pl.DataFrame:
     """One frame over all exports, totally sorted; columns in docs/reference/frames.md.
 
     Args:
         paths: The .sqlite files.
         frame: nvtx_ranges, gpu_ops, transfers or attributions.
+        layer_count: Layers of the model, for `layer=all`.
         progress: Is told what is being done.
     """
     if frame in ("transfers", "attributions"):
-        study = study_traces(paths, None, progress)
+        study = study_traces(paths, layer_count, progress)
         return exported_transfers(study.transfers) if frame == "transfers" else study.shares
     parts: list[pl.DataFrame] = []
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
@@ -183,18 +189,14 @@ def trace_ids(paths: Sequence[Path]) -> list[str]:
 
 
 def _finished(paired: pl.DataFrame, divided: pl.DataFrame) -> dy.DataFrame[Transfers]:
-    """Transfers with the layer and request that are theirs alone; null where a movement divides among several."""
-    single = divided.filter(pl.len().over("transfer_id") == 1).select(
-        "transfer_id", "layer", "layer_provenance", "request_id", "request_provenance"
-    )
-    several = divided.group_by("transfer_id").agg(pl.len()).filter(pl.col("len") > 1).select(
-        "transfer_id",
-        several=pl.lit("estimated"),
-    )  # fmt: skip
+    """Transfers with the layer and request of their shares; null, and `estimated`, where they divide among several."""
+    columns = []
+    for name, how in (("layer", "layer_provenance"), ("request_id", "request_provenance")):
+        one = pl.col(name).n_unique() == 1
+        columns += [pl.when(one).then(pl.col(name).first()).alias(name), pl.col(how).first().alias(how)]
     own = paired.drop("layer_provenance", "request_provenance").join(
-        pl.concat([single, several.select("transfer_id")], how="diagonal"), on="transfer_id", how="left",
-        maintain_order="left",
-    )  # fmt: skip
+        divided.group_by("transfer_id").agg(columns), on="transfer_id", how="left", maintain_order="left"
+    )
     empty = {"wire_ns": pl.Int64, "wire_basis": pl.String, "peer_wait_ns": pl.Int64}
     return Transfers.validate(
         own.with_columns(pl.lit(None, dtype=dtype).alias(name) for name, dtype in empty.items()).select(

@@ -1,8 +1,8 @@
 """Attribute transfers to layers and requests, and say how each is known.
 
 Provenance, best first: `exact` (our annotation around the call names it), `nested` (another range around the call on
-its own thread does), `estimated` (one range names several: divided evenly). Where nothing names it, it stays
-unattributed: wrong is worse than missing.
+its own thread does), `spanning` (the only start/end range open in the process does), `estimated` (one range names
+several: divided evenly). Where nothing names it, it stays unattributed: wrong is worse than missing.
 """
 
 from collections import Counter
@@ -12,10 +12,10 @@ from urllib.parse import unquote
 import polars as pl
 
 from nsysparse.apportion import apportion
-from nsysparse.scopes import innermost, process_fact
+from nsysparse.scopes import enclosing, process_fact
 
 MAX_LAYERS = 4096
-EXACT, NESTED, ESTIMATED = "exact", "nested", "estimated"
+EXACT, NESTED, SPANNING, ESTIMATED = "exact", "nested", "spanning", "estimated"
 
 
 def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
@@ -32,8 +32,14 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
     """
     result = _with_annotated_bytes(transfers, scopes, anomalies)
     for field, column in (("layer", "layer_text"), ("request", "request_text")):
-        said = innermost(transfers, scopes, field)
-        provenance = pl.when(pl.col("kind") == "transfer").then(pl.lit(EXACT)).otherwise(pl.lit(NESTED))
+        said = enclosing(transfers, scopes, field, spanning=True)
+        provenance = (
+            pl.when(pl.col("style") == "start_end")
+            .then(pl.lit(SPANNING))
+            .when(pl.col("kind") == "transfer")
+            .then(pl.lit(EXACT))
+            .otherwise(pl.lit(NESTED))
+        )
         weights = scopes.select(scope_id="range_id", weights=f"{field}_bytes")
         found = said.join(weights, on="scope_id", how="left").select(
             "transfer_id",
@@ -43,7 +49,7 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
         )
         result = result.join(found, on="transfer_id", how="left", maintain_order="left")
     for field in ("phase", "role"):
-        found = innermost(transfers, scopes, field).select("transfer_id", field)
+        found = enclosing(transfers, scopes, field).select("transfer_id", field)
         result = result.join(found, on="transfer_id", how="left", maintain_order="left")
     marked = process_fact(scopes, "role").rename({"role": "process_role"})
     return (
@@ -59,7 +65,7 @@ def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomali
     An annotation around several calls of one side (K and V) is divided evenly among them. Around calls of both sides
     it says nothing about either.
     """
-    said = innermost(transfers, scopes.filter(pl.col("kind") == "transfer"), "bytes").select(
+    said = enclosing(transfers, scopes.filter(pl.col("kind") == "transfer"), "bytes").select(
         "transfer_id", "scope_id", annotated=pl.col("bytes").cast(pl.Int64, strict=False)
     )
     covered = said.filter(pl.col("annotated").is_not_null()).join(

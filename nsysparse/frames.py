@@ -27,137 +27,177 @@ def tid(thread: pl.Expr) -> pl.Expr:
 class Labels(dy.Schema):
     """Distinct (domain, name) pairs of NVTX ranges and marks; ranges refer to them by code."""
 
-    label_id = dy.UInt32(nullable=False, primary_key=True)
+    label_id = dy.UInt32(nullable=False, primary_key=True, metadata={"about": "code of a distinct (domain, name) pair"})
     domain = dy.String(nullable=True, metadata={"about": "null when unnamed"})
-    is_default_domain = dy.Bool(nullable=False)
-    name = dy.String(nullable=False)
+    is_default_domain = dy.Bool(nullable=False, metadata={"about": "the domain that has no name and no row of its own"})
+    name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
 
 
 class Ranges(dy.Schema):
     """NVTX ranges (push/pop and start/end) and marks (style `mark`, end = start), totally sorted."""
 
-    trace_id = dy.String(nullable=False)
-    range_id = dy.UInt32(nullable=False)
-    label_id = dy.UInt32(nullable=False)
-    style = dy.String(nullable=False)
-    process = dy.Int64(nullable=False)
-    thread = dy.Int64(nullable=False)
-    end_thread = dy.Int64(nullable=True)
-    start_ns = dy.Int64(nullable=False)
-    end_ns = dy.Int64(nullable=False)
-    is_open = dy.Bool(nullable=False)
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    range_id = dy.UInt32(nullable=False, metadata={"about": "number of the range or mark"})
+    label_id = dy.UInt32(nullable=False, metadata={"about": "code of a distinct (domain, name) pair"})
+    style = dy.String(nullable=False, metadata={"about": "`push_pop`, `start_end` or `mark`"})
+    process = dy.Int64(nullable=False, metadata={"about": "global process id of the export"})
+    thread = dy.Int64(nullable=False, metadata={"about": "global thread id of the export"})
+    end_thread = dy.Int64(nullable=True, metadata={"about": "the thread that closed a start/end range"})
+    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
+    is_open = dy.Bool(nullable=False, metadata={"about": "nobody closed it: it ends with the recording"})
 
 
 class Payloads(dy.Schema):
     """What NCCL wrote into its ranges' payloads; null where a range's payload lacks the field."""
 
-    range_id = dy.UInt32(nullable=False)
-    communicator = dy.UInt64(nullable=True)
-    bytes = dy.Int64(nullable=True)
-    peer = dy.Int64(nullable=True)
-    rank = dy.Int64(nullable=True)
-    rank_count = dy.Int64(nullable=True)
-    device = dy.Int64(nullable=True)
+    range_id = dy.UInt32(nullable=False, metadata={"about": "number of the range or mark"})
+    communicator = dy.UInt64(nullable=True, metadata={"about": "NCCL's 64-bit id"})
+    bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
+    peer = dy.Int64(nullable=True, metadata={"about": "the other rank in the communicator; null when not recorded"})
+    rank = dy.Int64(
+        nullable=True, metadata={"about": "own rank in the communicator; null when neither recorded nor implied"}
+    )
+    rank_count = dy.Int64(nullable=True, metadata={"about": "ranks in the communicator"})
+    device = dy.Int64(nullable=True, metadata={"about": "CUDA device of a communicator's creation"})
 
 
 class GpuOps(dy.Schema):
     """Kernels, copies, memsets and whole-graph launches, with the launching call where one was recorded."""
 
-    trace_id = dy.String(nullable=False)
-    op_id = dy.UInt32(nullable=False)
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    op_id = dy.UInt32(nullable=False, metadata={"about": "number of the operation"})
     kind = dy.String(nullable=False, metadata={"about": "kernel, memcpy, memset or graph"})
-    name = dy.String(nullable=False)
-    device_id = dy.Int64(nullable=False)
-    stream_id = dy.Int64(nullable=True)
-    process = dy.Int64(nullable=True)
-    correlation_id = dy.Int64(nullable=True)
-    launch_thread = dy.Int64(nullable=True)
-    launch_start_ns = dy.Int64(nullable=True)
-    launch_end_ns = dy.Int64(nullable=True)
-    start_ns = dy.Int64(nullable=False)
-    end_ns = dy.Int64(nullable=False)
-    bytes = dy.Int64(nullable=True)
+    name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
+    device_id = dy.Int64(nullable=False, metadata={"about": "CUDA ordinal of the device"})
+    stream_id = dy.Int64(nullable=True, metadata={"about": "CUDA stream"})
+    process = dy.Int64(nullable=True, metadata={"about": "global process id of the export"})
+    correlation_id = dy.Int64(nullable=True, metadata={"about": "joins it to its launch, within the process"})
+    launch_thread = dy.Int64(nullable=True, metadata={"about": "global id of the thread that launched it"})
+    launch_start_ns = dy.Int64(
+        nullable=True, metadata={"about": "start of the CUDA call that launched it; null when that was not recorded"}
+    )
+    launch_end_ns = dy.Int64(nullable=True, metadata={"about": "end of that call"})
+    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
+    bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
     graph = dy.Bool(nullable=False, metadata={"about": "ran inside a CUDA graph"})
 
 
 class Found(dy.Schema):
     """Point-to-point data movements as a transport finds them, each seen from one side of it."""
 
-    trace_id = dy.String(nullable=False)
-    transport = dy.String(nullable=False)
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    transport = dy.String(nullable=False, metadata={"about": "the module that found it"})
     side = dy.String(nullable=True, metadata={"about": "send, recv or copy; null when only a kernel was recorded"})
     purpose = dy.String(nullable=True, metadata={"about": "kv, other or unknown"})
     purpose_rule = dy.String(nullable=True, metadata={"about": "what decided the purpose"})
     interval_kind = dy.String(nullable=True, metadata={"about": "gpu or host; null when no interval was recorded"})
-    start_ns = dy.Int64(nullable=True)
-    end_ns = dy.Int64(nullable=True)
+    start_ns = dy.Int64(nullable=True, metadata={"about": "first instant, on the clock of its own trace"})
+    end_ns = dy.Int64(nullable=True, metadata={"about": "first instant after it"})
     time_ns = dy.Int64(nullable=True, metadata={"about": "its share of the time of its kernels"})
     kernel_ops = dy.UInt32(nullable=True, metadata={"about": "transfers that the same kernels serve"})
     kernel_count = dy.UInt32(nullable=False, metadata={"about": "kernels that serve it (and its group)"})
     group_key = dy.Int64(nullable=True, metadata={"about": "equal for transfers of a trace that share kernels"})
-    bytes = dy.Int64(nullable=True)
+    bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
     bytes_source = dy.String(nullable=True, metadata={"about": "payload, memcpy, annotation or computed"})
     communicator = dy.String(nullable=True, metadata={"about": "decimal digits: ids exceed 2^63"})
-    rank = dy.Int64(nullable=True)
-    peer = dy.Int64(nullable=True)
+    rank = dy.Int64(
+        nullable=True, metadata={"about": "own rank in the communicator; null when neither recorded nor implied"}
+    )
+    peer = dy.Int64(nullable=True, metadata={"about": "the other rank in the communicator; null when not recorded"})
     is_self = dy.Bool(nullable=True, metadata={"about": "peer is the own rank; null when either is unknown"})
     is_first_use = dy.Bool(nullable=True, metadata={"about": "pays connection set-up; null without communicator"})
-    device_id = dy.Int64(nullable=True)
-    stream_id = dy.Int64(nullable=True)
-    process = dy.Int64(nullable=True)
-    thread = dy.Int64(nullable=True)
+    device_id = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal of the device"})
+    stream_id = dy.Int64(nullable=True, metadata={"about": "CUDA stream"})
+    process = dy.Int64(nullable=True, metadata={"about": "global process id of the export"})
+    thread = dy.Int64(nullable=True, metadata={"about": "global thread id of the export"})
     call_start_ns = dy.Int64(nullable=True, metadata={"about": "the host call, or the launch where no call is known"})
-    call_end_ns = dy.Int64(nullable=True)
+    call_end_ns = dy.Int64(nullable=True, metadata={"about": "end of that call"})
 
 
 class Transfers(Found):
     """Transfers with their purpose, their pair and what they are attributed to."""
 
-    transfer_id = dy.UInt32(nullable=False, primary_key=True)
+    transfer_id = dy.UInt32(
+        nullable=False,
+        primary_key=True,
+        metadata={"about": "number of the transfer, the same in every frame of one run over the same inputs"},
+    )
     purpose = dy.String(nullable=False, metadata={"about": "kv, other or unknown"})
     purpose_rule = dy.String(nullable=False, metadata={"about": "what decided the purpose"})
-    pair_id = dy.UInt32(nullable=True)
-    pairing = dy.String(nullable=True)
+    pair_id = dy.UInt32(
+        nullable=True, metadata={"about": "equal for the two sides of one movement; null when unpaired"}
+    )
+    pairing = dy.String(
+        nullable=True,
+        metadata={"about": "`fifo` (communicator and ranks known) or `positional` (communicator not recorded)"},
+    )
     is_movement = dy.Bool(nullable=False, metadata={"about": "stands for its movement in totals"})
-    wire_ns = dy.Int64(nullable=True)
-    wire_basis = dy.String(nullable=True)
-    peer_wait_ns = dy.Int64(nullable=True)
-    layer = dy.Int64(nullable=True)
-    layer_provenance = dy.String(nullable=True)
-    request_id = dy.String(nullable=True)
-    request_provenance = dy.String(nullable=True)
-    phase = dy.String(nullable=True)
-    role = dy.String(nullable=True)
+    wire_ns = dy.Int64(nullable=True, metadata={"about": "not computed by this version"})
+    wire_basis = dy.String(nullable=True, metadata={"about": "not computed by this version"})
+    peer_wait_ns = dy.Int64(nullable=True, metadata={"about": "not computed by this version"})
+    layer = dy.Int64(nullable=True, metadata={"about": "layer index from 0; null when none or several are named"})
+    layer_provenance = dy.String(
+        nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without layer"}
+    )
+    request_id = dy.String(nullable=True, metadata={"about": "null when none or several are named"})
+    request_provenance = dy.String(
+        nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without request"}
+    )
+    phase = dy.String(nullable=True, metadata={"about": "as the innermost range around the call says"})
+    role = dy.String(
+        nullable=True, metadata={"about": "as the range around the call says, else the `kv_role` mark of the process"}
+    )
 
 
 class Shares(dy.Schema):
     """How one movement's bytes and time go to layers and requests; Σ over its shares = the movement, exactly."""
 
-    transfer_id = dy.UInt32(nullable=False)
-    layer = dy.Int64(nullable=True)
-    layer_provenance = dy.String(nullable=True)
-    request_id = dy.String(nullable=True)
-    request_provenance = dy.String(nullable=True)
-    bytes = dy.Int64(nullable=True)
-    time_ns = dy.Int64(nullable=True)
+    transfer_id = dy.UInt32(
+        nullable=False,
+        metadata={"about": "number of the transfer, the same in every frame of one run over the same inputs"},
+    )
+    layer = dy.Int64(nullable=True, metadata={"about": "layer index from 0; null when none is named"})
+    layer_provenance = dy.String(
+        nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without layer"}
+    )
+    request_id = dy.String(nullable=True, metadata={"about": "null when none is named"})
+    request_provenance = dy.String(
+        nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without request"}
+    )
+    bytes = dy.Int64(
+        nullable=True, metadata={"about": "this share's part of the movement's bytes; null when they are not known"}
+    )
+    time_ns = dy.Int64(nullable=True, metadata={"about": "this share's part of the movement's time"})
 
 
 class NvtxRanges(dy.Schema):
     """NVTX ranges projected onto the GPU, as other tools can check them."""
 
-    trace_id = dy.String(nullable=False)
-    domain = dy.String(nullable=True)
-    name = dy.String(nullable=False)
-    style = dy.String(nullable=False)
-    pid = dy.Int64(nullable=False)
-    tid = dy.Int64(nullable=False)
-    start_ns = dy.Int64(nullable=False)
-    end_ns = dy.Int64(nullable=False)
-    is_open = dy.Bool(nullable=False)
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    domain = dy.String(nullable=True, metadata={"about": "NVTX domain"})
+    name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
+    style = dy.String(nullable=False, metadata={"about": "`push_pop` or `start_end`"})
+    pid = dy.Int64(nullable=False, metadata={"about": "process id of the operating system"})
+    tid = dy.Int64(nullable=False, metadata={"about": "thread id of the operating system"})
+    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
+    is_open = dy.Bool(nullable=False, metadata={"about": "nobody closed it: it ends with the recording"})
     depth = dy.UInt32(nullable=False, metadata={"about": "push/pop ranges of the thread open around it"})
-    projected_start_ns = dy.Int64(nullable=True)
-    projected_end_ns = dy.Int64(nullable=True)
-    gpu_op_count = dy.UInt32(nullable=False)
+    projected_start_ns = dy.Int64(
+        nullable=True, metadata={"about": "earliest start of the GPU work launched inside it; null without such work"}
+    )
+    projected_end_ns = dy.Int64(nullable=True, metadata={"about": "latest end of that work"})
+    gpu_op_count = dy.UInt32(nullable=False, metadata={"about": "GPU operations launched inside it"})
 
 
 def exported_gpu_ops(ops: pl.DataFrame) -> pl.DataFrame:

@@ -5,17 +5,17 @@ SendRecv kernels also serve all-to-all, pipeline and weight traffic. What no rul
 
 import polars as pl
 
-from nsysparse.scopes import innermost
+from nsysparse.scopes import enclosing
 
 
 def with_purpose(transfers: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
     """Fill `purpose` and `purpose_rule` of one trace's transfers.
 
-    A transport's own decision stands. Then the innermost range that has a purpose decides. A kernel without a
+    A transport's own decision stands. Then what the ranges around the call say decides. A kernel without a
     recorded call goes with the calls of its stream when these all have one and the same purpose: one communicator
     works on one stream.
     """
-    said = innermost(transfers, scopes, "purpose").join(
+    said = enclosing(transfers, scopes, "purpose").join(
         scopes.select("range_id", "purpose_rule"), left_on="scope_id", right_on="range_id"
     )
     joined = transfers.join(

@@ -13,56 +13,69 @@ def find_scopes(trace: Trace) -> pl.DataFrame:
     """Ranges and marks whose name a preset knows.
 
     Returns:
-        `range_id`, `style`, `process`, `thread`, `crosses` (closed on another thread), `start_ns`, `end_ns`, and what
-        the presets found: `kind`, `purpose`, `purpose_rule` and the fields of `FIELDS` as text.
+        `range_id`, `style`, `process`, `thread`, `start_ns`, `end_ns`, and what the presets found: `kind`, `purpose`,
+        `purpose_rule` and the fields of `FIELDS` as text.
     """
     labels = trace.labels.filter(~nccl_domain.is_nccl())
     said = match(labels, builtin_rules())
-    crosses = pl.col("end_thread").is_not_null() & (pl.col("end_thread") != pl.col("thread"))
     return (
         trace.ranges.join(said, on="label_id")
-        .with_columns(crosses=crosses)
         .select(
-            "range_id", "style", "process", "thread", "crosses", "start_ns", "end_ns",
+            "range_id", "style", "process", "thread", "start_ns", "end_ns",
             "kind", "purpose", "purpose_rule", *FIELDS,
         )
         .sort("range_id")
     )  # fmt: skip
 
 
-def innermost(calls: pl.DataFrame, scopes: pl.DataFrame, field: str) -> pl.DataFrame:
-    """For each call, what the innermost range around it on its own thread says about one field.
+def enclosing(calls: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning: bool = False) -> pl.DataFrame:
+    """For each call, what the ranges around it say about one field.
+
+    The innermost push/pop range of the call's own thread speaks first. Failing that, with `spanning`, a start/end range
+    of the process, of any thread: but only while it is the only one open there that has the field, since of several
+    nothing says which.
 
     Args:
-        calls: `transfer_id`, `thread`, `call_start_ns`, `call_end_ns`; rows without a call interval find nothing.
-        scopes: From `find_scopes`. Ranges closed on another thread and marks hold nothing here.
+        calls: `transfer_id`, `process`, `thread`, `call_start_ns`, `call_end_ns`; rows without interval find nothing.
+        scopes: From `find_scopes`; marks hold nothing.
         field: A column of `scopes`; ranges that are silent about it are looked through.
+        spanning: Whether a start/end range may speak too: it need not be about this call.
 
     Returns:
-        `transfer_id`, `scope_id` (the range), `kind` and the field, for calls that have one.
+        `transfer_id`, `scope_id` (the range), its `kind` and `style`, and the field, for calls that have one.
     """
-    speaking = scopes.filter(pl.col(field).is_not_null() & ~pl.col("crosses") & (pl.col("style") != "mark"))
-    lanes = {thread: rows for (thread,), rows in speaking.group_by("thread", maintain_order=True)}
+    speaking = scopes.filter(pl.col(field).is_not_null())
     placed = calls.filter(pl.col("call_start_ns").is_not_null() & pl.col("thread").is_not_null())
-    held: list[pl.DataFrame] = []
-    for (thread,), part in placed.group_by("thread", maintain_order=True):
-        if thread not in lanes:
+    nested = _held(placed, speaking.filter(pl.col("style") == "push_pop"), "thread")
+    found = [nested]
+    if spanning:
+        rest = placed.join(nested, on="transfer_id", how="anti")
+        found.append(_held(rest, speaking.filter(pl.col("style") == "start_end"), "process", alone=True))
+    said = scopes.select("kind", "style", field, scope_id="range_id")
+    return pl.concat(found).join(said, on="scope_id", maintain_order="left")
+
+
+def _held(calls: pl.DataFrame, scopes: pl.DataFrame, lane: str, *, alone: bool = False) -> pl.DataFrame:
+    """The scope that started last among those that contain each call, within the same `lane` (thread or process).
+
+    With `alone`, only where no other scope of the lane is open when the call starts.
+    """
+    lanes = {key: rows for (key,), rows in scopes.group_by(lane, maintain_order=True)}
+    held = [pl.DataFrame(schema={"transfer_id": pl.UInt32, "scope_id": pl.UInt32})]
+    for (key,), part in calls.group_by(lane, maintain_order=True):
+        if key not in lanes:
             continue
-        lane = lanes[thread].sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-        inside = innermost_container(
-            lane["start_ns"].to_numpy(),
-            lane["end_ns"].to_numpy(),
-            part["call_start_ns"].to_numpy(),
-            part["call_end_ns"].to_numpy(),
-        )
-        found = lane.select("range_id", "kind", field)[np.maximum(inside, 0).tolist()]
-        held.append(
-            part.select("transfer_id").with_columns(
-                scope_id=found["range_id"], kind=found["kind"], value=found[field]
-            ).filter(pl.Series(inside >= 0))
-        )  # fmt: skip
-    empty = {"transfer_id": pl.UInt32, "scope_id": pl.UInt32, "kind": pl.String, "value": pl.String}
-    return pl.concat([pl.DataFrame(schema=empty), *held]).rename({"value": field})
+        rows = lanes[key].sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
+        starts, ends = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+        begin = part["call_start_ns"].to_numpy()
+        inside = innermost_container(starts, ends, begin, part["call_end_ns"].to_numpy())
+        found = inside >= 0
+        if alone:
+            begun, ended = (np.searchsorted(edge, begin, side="right") for edge in (starts, np.sort(ends)))
+            found &= begun - ended == 1
+        ids = rows["range_id"].to_numpy()
+        held.append(pl.DataFrame({"transfer_id": part["transfer_id"].filter(found), "scope_id": ids[inside[found]]}))
+    return pl.concat(held)
 
 
 def process_fact(scopes: pl.DataFrame, field: str) -> pl.DataFrame:

@@ -31,7 +31,7 @@ class _Lazy(click.Group):
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="nsysparse")
 def cli() -> None:
-    r"""Find the KV-cache transfer between prefill and decode in Nsight Systems traces.
+    """Find the KV-cache transfer between prefill and decode in Nsight Systems traces.
 
     Start with what a trace holds, then report on it:
 

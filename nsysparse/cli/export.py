@@ -18,6 +18,7 @@ FRAMES = ("nvtx_ranges", "gpu_ops", "transfers", "attributions")
 @click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else csv.")
 @click.option("-o", "--output", metavar="PATH", help="Where to write; default and - are stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--layers", type=click.IntRange(1, 4096), metavar="N", help="Layers of the model, for `layer=all`.")
 @verbosity_options
 def command(
     traces: tuple[str, ...],
@@ -25,8 +26,9 @@ def command(
     output_format: str | None,
     output: str | None,
     force: bool,  # noqa: FBT001 (click passes flags by name)
+    layers: int | None,
 ) -> None:
-    r"""Export a frame of events or results, one row per record.
+    """Export a frame of events or results, one row per record.
 
     \b
         nsysparse export trace.sqlite --frame nvtx_ranges -f csv
@@ -38,7 +40,7 @@ def command(
     from nsysparse.tables import encode
 
     with ExitStack() as stack, progress() as tell:
-        rows = export_frame(find_inputs(traces, stack), frame, tell)
+        rows = export_frame(find_inputs(traces, stack), frame, layers, tell)
     target = None if output in (None, "-") else Path(str(output))
     write(encode(rows, chosen), target, force=force)
     if target is not None:

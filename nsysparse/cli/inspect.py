@@ -23,7 +23,7 @@ _MARKS = {"present": "yes", "partial": "partly", "absent": "no"}
 @click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
 @verbosity_options
 def command(traces: tuple[str, ...], output_format: str | None, output: str | None, force: bool) -> None:  # noqa: FBT001
-    r"""Say what a trace holds, what it lacks and why, and the command that would record the rest.
+    """Say what a trace holds, what it lacks and why, and the command that would record the rest.
 
     \b
         nsysparse inspect trace.sqlite

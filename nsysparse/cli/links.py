@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nsysparse.cli.listing import format_option, matches, print_columns, print_facts, print_json, report_none
+from nsysparse.cli.talk import verbosity_options
 
 if TYPE_CHECKING:
     from nsysparse.catalog.entries import Box, Link
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 @click.group("links")
 def command() -> None:
-    r"""Show the catalogue of links that transfers are held against.
+    """Show the catalogue of links that transfers are held against.
 
     Rates are for one direction, because a KV transfer uses one: 450 GB/s for an H100's NVLink, not the 900 that add
     both directions. GB is 1e9 bytes.
@@ -28,8 +29,9 @@ def command() -> None:
 @click.argument("word", required=False)
 @click.option("--boxes", "want_boxes", is_flag=True, help="List machines (the ids of --box) instead of links.")
 @format_option
+@verbosity_options
 def list_(word: str | None, output_format: str, *, want_boxes: bool) -> None:
-    r"""List links, or with --boxes machines; WORD keeps those with it in id, name or kind.
+    """List links, or with --boxes machines; WORD keeps those with it in id, name or kind.
 
     \b
     nsysparse links list infiniband
@@ -53,8 +55,9 @@ def list_(word: str | None, output_format: str, *, want_boxes: bool) -> None:
 @click.argument("name", metavar="ID")
 @click.option("--box", "is_box", is_flag=True, help="ID is a machine, as listed by `links list --boxes`.")
 @format_option
+@verbosity_options
 def show(name: str, output_format: str, *, is_box: bool) -> None:
-    r"""Show all that is known about one link, with sources.
+    """Show all that is known about one link, with sources.
 
     \b
     nsysparse links show ib-ndr

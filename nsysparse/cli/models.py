@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nsysparse.cli.listing import format_option, matches, print_columns, print_facts, print_json, report_none
+from nsysparse.cli.talk import verbosity_options
 
 if TYPE_CHECKING:
     from nsysparse.catalog.entries import LayerGroup, Model
@@ -14,7 +15,7 @@ EXAMPLE_TOKENS = (1024, 32_768)
 
 @click.group("models")
 def command() -> None:
-    r"""Show the catalogue of models whose KV-cache size is known.
+    """Show the catalogue of models whose KV-cache size is known.
 
     Sizes are for a 16-bit cache on one rank. Query heads play no part; latent, windowed and recurrent layers are
     counted as what they keep. GB is 1e9 bytes.
@@ -29,8 +30,9 @@ def command() -> None:
 @command.command("list")
 @click.argument("word", required=False)
 @format_option
+@verbosity_options
 def list_(word: str | None, output_format: str) -> None:
-    r"""List models; WORD keeps those with it in id, name or kind of layers.
+    """List models; WORD keeps those with it in id, name or kind of layers.
 
     \b
     nsysparse models list mla
@@ -58,8 +60,9 @@ def list_(word: str | None, output_format: str) -> None:
 @command.command()
 @click.argument("name", metavar="ID")
 @format_option
+@verbosity_options
 def show(name: str, output_format: str) -> None:
-    r"""Show one model: its layer groups, and what its cache comes to.
+    """Show one model: its layer groups, and what its cache comes to.
 
     \b
     nsysparse models show deepseek-v3

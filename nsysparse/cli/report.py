@@ -40,7 +40,7 @@ def command(
     layers: int | None,
     threshold: float,
 ) -> None:
-    r"""Report on the KV-cache transfer in one or more traces.
+    """Report on the KV-cache transfer in one or more traces.
 
     Writes an HTML page that works offline, and prints a summary whose first line is the verdict.
 

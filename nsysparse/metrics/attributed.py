@@ -72,7 +72,7 @@ _PATH = (
 def layer_request(measured: Measured) -> tuple[Cell, ...]:
     """The crossing of layers and requests, sparse."""
     known = measured.shares.filter(pl.col("layer").is_not_null() & pl.col("request_id").is_not_null())
-    cells = known.group_by("layer", "request_id").agg(known_sum_expr("bytes"), pl.col("time_ns").sum())
+    cells = known.group_by("layer", "request_id").agg(known_sum_expr("bytes"), known_sum_expr("time_ns"))
     return tuple(
         Cell(layer=layer, request_id=request, bytes=nbytes, time_ns=time)
         for layer, request, nbytes, time in cells.select("layer", "request_id", "bytes", "time_ns")
@@ -89,7 +89,7 @@ def unattributed(measured: Measured) -> dict[str, Unattributed]:
         missing[name] = Unattributed(
             movement_count=rest["transfer_id"].n_unique(),
             bytes=known_sum(rest["bytes"]),
-            time_ns=known_sum(rest["time_ns"]) or 0,
+            time_ns=known_sum(rest["time_ns"]),
         )
     return missing
 
@@ -97,7 +97,9 @@ def unattributed(measured: Measured) -> dict[str, Unattributed]:
 def _grouped(measured: Measured, by: str, how: str) -> list[dict[str, Any]]:
     shares = measured.shares.filter(pl.col(by).is_not_null())
     sums = shares.group_by(by).agg(
-        movement_count=pl.col("transfer_id").n_unique(), bytes=known_sum_expr("bytes"), time_ns=pl.col("time_ns").sum()
+        movement_count=pl.col("transfer_id").n_unique(),
+        bytes=known_sum_expr("bytes"),
+        time_ns=known_sum_expr("time_ns"),
     )
     spans = shares.select(by, "transfer_id").unique().join(
         measured.movements.select("transfer_id", *DEVICE, "start_ns", "end_ns"), on="transfer_id"

@@ -49,7 +49,7 @@ def known_sum(values: pl.Series) -> int | None:
 
 def known_sum_expr(column: str) -> pl.Expr:
     """`known_sum` inside a group_by."""
-    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum())
+    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum()).alias(column)
 
 
 def busy(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:

@@ -70,6 +70,9 @@ RULES = (
         "first_use_count", "first_use_ns",
     )),
     Rule("/totals/by_purpose/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    *(Rule(f"/{where}/*/time_ns", NOT_RECORDED, "no kernel of these transfers was recorded") for where in (
+        "totals/by_purpose", "layers", "requests", "layer_request", "unattributed", "excluded",
+    )),
     *(Rule(f"/summary/{name}", NOT_MEASURED, _WIRE) for name in ("wire_gb_s", "delivered_gb_s", "peer_wait_ms")),
     *(Rule(f"/summary/{name}", NOT_MEASURED, _PATH) for name in (
         "exposed_ms", "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",

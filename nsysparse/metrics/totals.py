@@ -47,10 +47,19 @@ def kernel_count(transfers: pl.DataFrame) -> int:
 
 
 def excluded(measured: Measured) -> tuple[Excluded, ...]:
-    """Traffic that is not KV, by the rule that said so."""
-    left_out = measured.transfers.filter(pl.col("purpose") == "other")
+    """Traffic that is not KV, by the rule that said so.
+
+    A kernel that also serves KV counts there and not here; one that several rules exclude counts with the first.
+    """
+    shared = ["trace_id", "group_key"]
+    left_out = measured.transfers.filter(pl.col("purpose") == "other").sort("purpose_rule")
+    kernels = (
+        left_out.filter(pl.col("group_key").is_not_null())
+        .join(measured.transfers.filter(pl.col("purpose") != "other"), on=shared, how="anti")
+        .unique(shared, keep="first", maintain_order=True)
+    )
     found = []
-    for (rule,), transfers in left_out.sort("purpose_rule").group_by("purpose_rule", maintain_order=True):
+    for (rule,), transfers in left_out.group_by("purpose_rule", maintain_order=True):
         movements = measured.excluded.filter(pl.col("purpose_rule") == rule)
         found.append(
             Excluded(
@@ -58,9 +67,9 @@ def excluded(measured: Measured) -> tuple[Excluded, ...]:
                 rule=str(rule),
                 transfer_count=transfers.height,
                 movement_count=movements.height,
-                kernel_count=kernel_count(transfers),
+                kernel_count=int(kernels.filter(pl.col("purpose_rule") == rule)["kernel_count"].sum()),
                 bytes=known_sum(movements["bytes"]),
-                time_ns=known_sum(movements["time_ns"]) or 0,
+                time_ns=known_sum(movements["time_ns"]),
             )
         )
     return tuple(found)
@@ -70,5 +79,5 @@ def _purpose_totals(movements: pl.DataFrame) -> PurposeTotals:
     return PurposeTotals(
         movement_count=movements.height,
         bytes=known_sum(movements["bytes"]),
-        time_ns=known_sum(movements["time_ns"]) or 0,
+        time_ns=known_sum(movements["time_ns"]),
     )

@@ -15,7 +15,7 @@ from nsysparse.errors import InputError
 
 BUILTIN = ("own", "torch", "generic")
 FIELDS = (
-    "layer", "layer_bytes", "request", "request_bytes", "bytes", "op", "role", "phase", "prompt", "layers",
+    "layer", "layer_bytes", "request", "request_bytes", "bytes", "role", "phase", "prompt", "layers",
 )  # fmt: skip
 
 

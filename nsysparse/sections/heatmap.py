@@ -23,6 +23,8 @@ def build(analysis: Analysis) -> list[Block]:
     cells = analysis.layer_request
     if not cells:
         return [heading, abstention(analysis, "Layer \u00d7 request", "/layer_request", _NONE)]
+    if all(cell.time_ns is None for cell in cells):
+        return [heading, abstention(analysis, "Layer \u00d7 request", "/layer_request/*/time_ns", _NONE)]
     layers = sorted({cell.layer for cell in cells})
     every = _in_order(analysis)
     if len(layers) < _LEAST or len(every) < _LEAST:
@@ -34,7 +36,8 @@ def build(analysis: Analysis) -> list[Block]:
     values: list[list[float | None]] = [[None] * len(shown) for _ in layers]
     for cell in cells:
         if cell.request_id in column:
-            values[row[cell.layer]][column[cell.request_id]] = cell.time_ns / scale.per_unit
+            at = None if cell.time_ns is None else cell.time_ns / scale.per_unit
+            values[row[cell.layer]][column[cell.request_id]] = at
     return [
         heading,
         Paragraph(f"Transfer time of each layer in each request, waiting included.{_missing(analysis)}", "muted"),
@@ -63,7 +66,7 @@ def _in_order(analysis: Analysis) -> list[Request]:
 def _fitting(requests: Sequence[Request], rows: int) -> list[Request]:
     """The requests with the most transfer time, as many as the cell limit allows, in their given order."""
     most = max(1, MOST_CELLS // rows)
-    longest = sorted(requests, key=lambda request: (-request.time_ns, request.request_id))[:most]
+    longest = sorted(requests, key=lambda request: (-(request.time_ns or 0), request.request_id))[:most]
     kept = {request.request_id for request in longest}
     return [request for request in requests if request.request_id in kept]
 
@@ -79,7 +82,7 @@ def _missing(analysis: Analysis) -> str:
     total = analysis.totals.time_ns
     if not total:
         return ""
-    missing = total - sum(cell.time_ns for cell in analysis.layer_request)
+    missing = total - sum(cell.time_ns or 0 for cell in analysis.layer_request)
     if missing <= 0:
         return ""
     return f" Not in the picture: {human_ns(missing)} ({human_share(missing / total)}) without a layer or request."

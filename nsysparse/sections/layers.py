@@ -18,7 +18,10 @@ def build(analysis: Analysis) -> list[Block]:
     layers = analysis.layers
     if not layers:
         return [heading, abstention(analysis, "Layers", "/layers", _NONE)]
-    return [heading, Paragraph(_lead(analysis), "muted"), _chart(layers), _table(layers)]
+    lead = Paragraph(_lead(analysis), "muted")
+    if all(layer.time_ns is None for layer in layers):
+        return [heading, lead, abstention(analysis, "Time per layer", "/layers/*/time_ns", _NONE), _table(layers)]
+    return [heading, lead, _chart(layers), _table(layers)]
 
 
 def _lead(analysis: Analysis) -> str:
@@ -36,7 +39,7 @@ def _chart(layers: Sequence[Layer]) -> ColumnChart:
         return [part(layer) / scale.per_unit for layer in layers]
 
     if all(layer.wire_ns is None and layer.peer_wait_ns is None for layer in layers):
-        series = [Series("wire and waiting together", "whole", values(lambda layer: layer.time_ns))]
+        series = [Series("wire and waiting together", "whole", values(lambda layer: layer.time_ns or 0))]
     else:
         series = [
             Series("wire", "wire", values(lambda layer: layer.wire_ns or 0)),
@@ -44,7 +47,7 @@ def _chart(layers: Sequence[Layer]) -> ColumnChart:
             Series(
                 "not told apart",
                 "unknown",
-                values(lambda layer: max(0, layer.time_ns - (layer.wire_ns or 0) - (layer.peer_wait_ns or 0))),
+                values(lambda layer: max(0, (layer.time_ns or 0) - (layer.wire_ns or 0) - (layer.peer_wait_ns or 0))),
             ),
         ]
     return ColumnChart(

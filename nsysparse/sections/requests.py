@@ -34,7 +34,7 @@ def worst_first(requests: Sequence[Request]) -> list[Request]:
 
     def key(request: Request) -> tuple[float, int, str]:
         share = -1.0 if request.kv_gap_share is None else request.kv_gap_share
-        return (-share, -request.time_ns, request.request_id)
+        return (-share, -(request.time_ns or 0), request.request_id)
 
     return sorted(requests, key=key)
 

@@ -102,13 +102,13 @@ def _nvtx_events(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
         of_nccl = of_nccl | sa.column("textId").in_(_string_ids_like("nccl%"))
     extra: dict[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] = {}
     for ours, (theirs, dtype) in schema.NVTX_PAYLOAD_COLUMNS.items():
-        value: sa.ColumnElement[Any] = sa.null()
         if export.holds(schema.NVTX.table, theirs):  # nearly always empty: one scan is cheaper than a test per row
             # Declared TEXT, holds bytes.
             stored = sa.cast(sa.column(theirs), sa.LargeBinary) if dtype is pl.Binary else sa.column(theirs)
-            value = sa.case((of_nccl, stored), else_=sa.null())
-        extra[ours] = (value, dtype)
+            extra[ours] = (sa.case((of_nccl, stored), else_=sa.null()), dtype)
     events = export.read(schema.NVTX, where=where, extra=extra)
+    empty = {ours: dtype for ours, (_, dtype) in schema.NVTX_PAYLOAD_COLUMNS.items() if ours not in extra}
+    events = events.with_columns(pl.lit(None, dtype=dtype).alias(ours) for ours, dtype in empty.items())
     unowned = events["thread"].null_count()
     if unowned:
         anomalies["ranges-without-thread"] += unowned

@@ -63,7 +63,7 @@ def test_annotation_and_enclosing_range_complete_each_other(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "other",
-    ["another thread", "ended before", "ends inside the call", "mark", "closed on another thread"],
+    ["another thread", "ended before", "ends inside the call", "mark"],
 )
 def test_ranges_that_do_not_hold_the_call_say_nothing(other: str, tmp_path: Path) -> None:
     scene = Scene()
@@ -75,12 +75,61 @@ def test_ranges_that_do_not_hold_the_call_say_nothing(other: str, tmp_path: Path
         scene.thread.push_pop(text, 50, 99)
     elif other == "ends inside the call":
         scene.thread.push_pop(text, 50, 105)
-    elif other == "mark":
-        scene.thread.mark(text, 100)
     else:
-        scene.thread.start_end(text, 50, 200, end_thread=second)
+        scene.thread.mark(text, 100)
     scene.send(100)
     assert shares(scene.study(tmp_path)) == [(None, None, None, None, 1000, 100)]
+
+
+def test_the_only_start_end_range_open_in_the_process_spans_the_call(tmp_path: Path) -> None:
+    scene = Scene()
+    second = scene.process.thread(tid=2)
+    second.start_end("kv_request request=a prompt=7", 10, 500, end_thread=scene.thread)
+    second.start_end("kv_request request=b", 600, 900, end_thread=scene.thread)
+    scene.send(100)
+    assert shares(scene.study(tmp_path)) == [(None, None, "a", "spanning", 1000, 100)]
+    # A range of the thread itself knows better than one that merely spans the call.
+    scene.thread.push_pop("request:c", 90, 120)
+    assert shares(scene.study(tmp_path)) == [(None, None, "c", "nested", 1000, 100)]
+
+
+@pytest.mark.parametrize("second_at", [20, 99, 100])
+def test_of_several_open_start_end_ranges_none_speaks(second_at: int, tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.start_end("kv_request request=a", 10, 500)
+    scene.thread.start_end("kv_request request=b", second_at, 400)
+    scene.send(100)
+    assert shares(scene.study(tmp_path)) == [(None, None, None, None, 1000, 100)]
+
+
+def test_a_start_end_annotation_decides_neither_purpose_nor_bytes(tmp_path: Path) -> None:
+    """Such a range is about an asynchronous transfer of its own, not about a call that happens meanwhile."""
+    scene = Scene()
+    scene.thread.start_end("kv_transfer request=a layer=1 bytes=77", 10, 500)
+    scene.send(100, None)
+    study = scene.study(tmp_path)
+    assert shares(study) == [(1, "spanning", "a", "spanning", None, 100)]
+    assert study.transfers["purpose"].to_list() == ["unknown"]
+
+
+def test_divided_movements_are_estimated_in_the_transfers_frame(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a layer=0-2", 90, 120)
+    scene.send(100, 1000)
+    row = scene.study(tmp_path).transfers.row(0, named=True)
+    assert (row["layer"], row["layer_provenance"]) == (None, "estimated")
+    assert (row["request_id"], row["request_provenance"]) == ("a", "exact")
+
+
+def test_the_number_of_layers_comes_from_marks_that_agree(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a layer=all", 90, 120)
+    scene.send(100, 1000)
+    scene.thread.mark("kv_role role=prefill layers=4", 1)
+    assert [row[0] for row in shares(scene.study(tmp_path))] == [0, 1, 2, 3]
+    assert [row[0] for row in shares(scene.study(tmp_path, 2))] == [0, 1]
+    scene.builder.process(pid=2).thread(tid=2).mark("kv_role role=decode layers=5", 1)
+    assert [row[0] for row in shares(scene.study(tmp_path))] == [None]
 
 
 def test_a_layer_span_divides_evenly_and_exactly(tmp_path: Path) -> None:
