@@ -156,8 +156,8 @@ def test_help_loads_nothing_heavy():
     program = (
         "import sys\n"
         "from click.testing import CliRunner\n"
-        "from nsysparse.cli.links import links\n"
-        "from nsysparse.cli.models import models\n"
+        "from nsysparse.cli.links import command as links\n"
+        "from nsysparse.cli.models import command as models\n"
         "for group in (links, models):\n"
         "    assert CliRunner().invoke(group, ['show', '--help']).exit_code == 0\n"
         "heavy = ('polars', 'numpy', 'sqlalchemy', 'plotly', 'rich', 'dataframely', 'nsysparse.catalog')\n"
