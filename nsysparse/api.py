@@ -12,6 +12,7 @@ from nsysparse import __version__
 from nsysparse.analysis import Analysis, Notice, Setting, TraceFacts
 from nsysparse.attribution import agree_between_sides, annotate, shares
 from nsysparse.catalog.loader import find_model
+from nsysparse.exchanges import with_wire
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
@@ -126,7 +127,7 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         anomalies += trace.anomalies
         traces.append(trace)
     progress("pairing and attributing transfers")
-    paired = agree_between_sides(pair(pl.concat(parts), anomalies), anomalies)
+    paired = agree_between_sides(with_wire(pair(pl.concat(parts), anomalies)), anomalies)
     agreed = marked.pop() if len(marked) == 1 else None
     divided = shares(paired, layer_count or agreed, anomalies)
     return Study(
@@ -197,12 +198,7 @@ def _finished(paired: pl.DataFrame, divided: pl.DataFrame) -> dy.DataFrame[Trans
     own = paired.drop("layer_provenance", "request_provenance").join(
         divided.group_by("transfer_id").agg(columns), on="transfer_id", how="left", maintain_order="left"
     )
-    empty = {"wire_ns": pl.Int64, "wire_basis": pl.String, "peer_wait_ns": pl.Int64}
-    return Transfers.validate(
-        own.with_columns(pl.lit(None, dtype=dtype).alias(name) for name, dtype in empty.items()).select(
-            Transfers.column_names()
-        )
-    )
+    return Transfers.validate(own.select(Transfers.column_names()))
 
 
 def _announcements(scopes: pl.DataFrame, trace_id: str) -> pl.DataFrame:

@@ -86,6 +86,7 @@ class GpuOps(dy.Schema):
     end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
     bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
     graph = dy.Bool(nullable=False, metadata={"about": "ran inside a CUDA graph"})
+    grid_x = dy.Int64(nullable=True, metadata={"about": "blocks of a kernel; for NCCL's, its channels"})
 
 
 class Found(dy.Schema):
@@ -102,6 +103,7 @@ class Found(dy.Schema):
     start_ns = dy.Int64(nullable=True, metadata={"about": "first instant, on the clock of its own trace"})
     end_ns = dy.Int64(nullable=True, metadata={"about": "first instant after it"})
     time_ns = dy.Int64(nullable=True, metadata={"about": "its share of the time of its kernels"})
+    channels = dy.Int64(nullable=True, metadata={"about": "NCCL channels of its kernel; they bound what can be buffered"})
     kernel_ops = dy.UInt32(nullable=True, metadata={"about": "transfers that the same kernels serve"})
     kernel_count = dy.UInt32(nullable=False, metadata={"about": "kernels that serve it (and its group)"})
     group_key = dy.Int64(nullable=True, metadata={"about": "equal for transfers of a trace that share kernels"})
@@ -140,9 +142,12 @@ class Transfers(Found):
         metadata={"about": "`fifo` (communicator and ranks known) or `positional` (communicator not recorded)"},
     )
     is_movement = dy.Bool(nullable=False, metadata={"about": "stands for its movement in totals"})
-    wire_ns = dy.Int64(nullable=True, metadata={"about": "not computed by this version"})
-    wire_basis = dy.String(nullable=True, metadata={"about": "not computed by this version"})
-    peer_wait_ns = dy.Int64(nullable=True, metadata={"about": "not computed by this version"})
+    wire_ns = dy.Int64(nullable=True, metadata={"about": "its share of the time in which both sides were present; null with `wire_reason`"})
+    wire_reason = dy.String(
+        nullable=True, metadata={"about": "why `wire_ns` is null: eager, one-sided, partly-paired, several-clocks, sizes-unknown"}
+    )
+    wire_basis = dy.String(nullable=True, metadata={"about": "`window` (both sides, one clock) or `min-duration` (clocks not aligned)"})
+    peer_wait_ns = dy.Int64(nullable=True, metadata={"about": "`time_ns` without `wire_ns`: waiting for the peer"})
     layer = dy.Int64(nullable=True, metadata={"about": "layer index from 0; null when none or several are named"})
     layer_provenance = dy.String(
         nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without layer"}
@@ -214,6 +219,6 @@ def exported_transfers(transfers: pl.DataFrame) -> pl.DataFrame:
         "transfer_id", "trace_id", "transport", "side", "purpose", "purpose_rule", "interval_kind", "start_ns",
         "end_ns", "time_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "bytes", "bytes_source",
         "communicator", "rank", "peer", "pair_id", "pairing", "is_self", "is_first_use", "layer", "layer_provenance",
-        "request_id", "request_provenance", "phase", "role", "is_movement", "kernel_count", "group_key", "pid", "tid",
+        "request_id", "request_provenance", "phase", "role", "is_movement", "wire_reason", "channels", "kernel_count", "group_key", "pid", "tid",
         "device_id", "stream_id", "call_start_ns", "call_end_ns",
     )  # fmt: skip

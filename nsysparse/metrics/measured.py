@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nsysparse.analysis import Distribution
+from nsysparse.intervals import union_lengths
 
 DEVICE = ["trace_id", "device_id"]
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -63,16 +64,8 @@ def busy(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     Returns:
         `by` and `busy_ns`, a row for each group with at least one interval.
     """
-    lane = [*by, *DEVICE]
-    covered_to = pl.col("end_ns").cum_max().shift(1).over(lane)
-    added = pl.col("end_ns") - pl.max_horizontal("start_ns", covered_to)
-    per_device = (
-        intervals.filter(pl.col("start_ns").is_not_null())
-        .sort("start_ns", "end_ns")
-        .with_columns(added=added.clip(lower_bound=0))
-        .group_by(lane)
-        .agg(busy_ns=pl.col("added").sum())
-    )
+    timed = intervals.filter(pl.col("start_ns").is_not_null())
+    per_device = union_lengths(timed, [*by, *DEVICE]).rename({"union_ns": "busy_ns"})
     if not by:
         return per_device.select(pl.col("busy_ns").max())
     return per_device.group_by(by).agg(pl.col("busy_ns").max())

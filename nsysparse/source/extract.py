@@ -199,7 +199,7 @@ def _gpu_ops(export: Export, trace_id: str, anomalies: Counter[str], *, everythi
     if everything:
         parts += [_copies(export), _memsets(export), _graphs(export)]
     columns = ["kind", "name", "device_id", "stream_id", "process", "correlation_id", "start_ns", "end_ns", "bytes"]
-    ops = pl.concat([part.select(*columns, "graph") for part in parts])
+    ops = pl.concat([part.select(*columns, "graph", "grid_x") for part in parts])
     ops = _usable_times(ops, "gpu-work", anomalies)
     order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
     ops = (
@@ -218,6 +218,7 @@ def _gpu_work(frame: pl.DataFrame, kind: str, name: pl.Expr, nbytes: pl.Expr) ->
         bytes=nbytes,
         process=thread_process(pl.col("global_pid")),
         graph=pl.col("graph_node_id").is_not_null() if kind != "graph" else pl.lit(True),
+        grid_x=pl.col("grid_x") if kind == "kernel" else pl.lit(None, dtype=pl.Int64),
     ).with_columns(pl.col("name").fill_null("").cast(pl.String))
 
 

@@ -198,6 +198,7 @@ def _from_lone_kernels(kernels: pl.DataFrame) -> pl.DataFrame:
         kernel_count=pl.lit(1, dtype=pl.UInt32),
         # Below zero: apart from the range ids that name the groups of recorded calls.
         group_key=-1 - pl.col("op_id").cast(pl.Int64),
+        channels="grid_x",
         side=pl.lit(None, dtype=pl.String),
         purpose=pl.when(collective).then(pl.lit("other")),
         purpose_rule=pl.when(collective).then(pl.concat_str(pl.lit("nccl/"), "owner_name")),
