@@ -118,6 +118,7 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
             pl.col("transfer_id").cast(pl.UInt32)
         )
         next_id += found.height
+        anomalies["groups-on-several-devices"] += found.filter(pl.col("device_count") > 1).height
         parts.append(annotate(with_purpose(numbered, scopes), scopes, anomalies))
         requests.append(_announcements(scopes, trace_id))
         marked |= set(process_fact(scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls().to_list())
@@ -181,11 +182,13 @@ def export_frame(
 
 def trace_ids(paths: Sequence[Path]) -> list[str]:
     """A short unique name for each input: its stem, numbered where stems repeat."""
-    seen: Counter[str] = Counter()
-    names = []
+    names: list[str] = []
     for path in paths:
-        seen[path.stem] += 1
-        names.append(path.stem if seen[path.stem] == 1 else f"{path.stem}#{seen[path.stem]}")
+        name, number = path.stem, 1
+        while name in names:
+            number += 1
+            name = f"{path.stem}#{number}"
+        names.append(name)
     return names
 
 

@@ -106,6 +106,7 @@ class Found(dy.Schema):
     channels = dy.Int64(nullable=True, metadata={"about": "NCCL channels of its kernel; they bound what can be buffered"})
     kernel_ops = dy.UInt32(nullable=True, metadata={"about": "transfers that the same kernels serve"})
     kernel_count = dy.UInt32(nullable=False, metadata={"about": "kernels that serve it (and its group)"})
+    device_count = dy.UInt32(nullable=True, metadata={"about": "devices on which these kernels ran"})
     group_key = dy.Int64(nullable=True, metadata={"about": "equal for transfers of a trace that share kernels"})
     bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
     bytes_source = dy.String(nullable=True, metadata={"about": "payload, memcpy, annotation or computed"})

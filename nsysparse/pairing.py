@@ -8,7 +8,7 @@ from collections import Counter
 
 import polars as pl
 
-NODE = ["trace_id", "process"]
+NODE = ["trace_id", "process", "place"]
 LANE = ["communicator", "source", "target"]
 
 
@@ -23,11 +23,26 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
         The same rows in the same order. Of a pair, the receive side stands for the movement, unless only the send
         side's interval was recorded. The purpose that one side knows holds for both.
     """
-    ranked = _with_ranks(transfers)
+    ranked = _with_ranks(_with_place(transfers))
     lanes = _with_lanes(ranked)
     pairs = _pairs(lanes, anomalies)
-    paired = _join_pairs(ranked.drop("node"), pairs)
-    return _count_movements(paired, lanes, anomalies)
+    paired = _join_pairs(ranked, pairs, anomalies)
+    return _count_movements(paired, lanes, anomalies).drop("node", "place")
+
+
+def _with_place(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Add `place`: the device, or where no kernel says it, the one device that the thread or process uses otherwise.
+
+    A process that drives several devices is a node on each of them.
+    """
+    device = pl.col("device_id").drop_nulls()
+
+    def usual(*lane: str) -> pl.Expr:
+        return pl.when(device.n_unique().over(lane) == 1).then(device.first().over(lane))
+
+    return transfers.with_columns(
+        place=pl.coalesce("device_id", usual("trace_id", "process", "thread"), usual("trace_id", "process"))
+    )
 
 
 def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
@@ -41,15 +56,16 @@ def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
     )
     count = remote.select("communicator", *NODE).unique().group_by("communicator").len("nodes")
     two = nodes.join(count.filter(pl.col("nodes") == 2), on="communicator", nulls_equal=True)  # noqa: PLR2004
-    other = two.select("communicator", other_trace="trace_id", other_process="process", inferred="peer")
+    other = two.select("communicator", other=pl.struct(NODE), inferred="peer")
     follows = (
         two.join(other, on="communicator", nulls_equal=True)
-        .filter((pl.col("trace_id") != pl.col("other_trace")) | (pl.col("process") != pl.col("other_process")))
+        .filter(pl.struct(NODE).ne_missing(pl.col("other")))
         .select("communicator", *NODE, "inferred")
     )
     joined = transfers.join(follows, on=["communicator", *NODE], how="left", nulls_equal=True, maintain_order="left")
+    rank = pl.coalesce("rank", "inferred")
     return joined.with_columns(
-        rank=pl.coalesce("rank", "inferred"), node=pl.concat_str("trace_id", pl.lit(":"), "process")
+        rank=rank, is_self=pl.coalesce("is_self", rank == pl.col("peer")), node=pl.struct(NODE)
     ).drop("inferred")
 
 
@@ -97,7 +113,8 @@ def _pairs(lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Members of each pair learn bytes and purpose from each other, and which of them stands for the movement."""
     numbered = pairs.sort("recv", "send").with_row_index("pair_id").with_columns(pl.col("pair_id").cast(pl.UInt32))
     members = pl.concat(
         [
@@ -111,7 +128,12 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
         partner_bytes="bytes", partner_source="bytes_source",
     )  # fmt: skip
     joined = joined.join(partner, on="partner", how="left", maintain_order="left")
-    informs = (pl.col("purpose") == "unknown") & pl.col("partner_purpose").is_in(["kv", "other"])
+    # An annotation that says KV is surer than one side's surroundings that say otherwise.
+    overruled = (pl.col("purpose") == "other") & (pl.col("partner_purpose") == "kv")
+    disagree = joined.filter(overruled).height
+    if disagree:
+        anomalies["sides-disagree-on-purpose"] += disagree
+    informs = overruled | ((pl.col("purpose") == "unknown") & pl.col("partner_purpose").is_in(["kv", "other"]))
     receives = pl.col("side") == "recv"
     # The receive side unless only the send side has an interval.
     stands = (
@@ -138,8 +160,8 @@ def _count_movements(transfers: pl.DataFrame, lanes: pl.DataFrame, anomalies: Co
     )
     # Without ranks, a send and a receive can be the same movement only if they may have met: one device's sends and
     # receives go to and come from elsewhere.
-    places = pl.struct(*NODE, "device_id").n_unique().over("communicator")
-    may_meet = pl.col("source").is_not_null() | (places > 1)
+    places = pl.col("node").n_unique().over("communicator")
+    may_meet = pl.col("source").is_not_null() | (places > 1) | (pl.col("device_count") > 1)
     own_copy = pl.col("is_self").fill_null(value=False)
     both = left.filter(may_meet | own_copy).with_columns(own_copy=own_copy, peerless=pl.col("peer").is_null())
     key = ["purpose", "communicator", "source", "target", "own_copy", "peerless"]

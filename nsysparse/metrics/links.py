@@ -3,6 +3,7 @@
 import polars as pl
 
 from nsysparse.analysis import Link, MessageSize
+from nsysparse.intervals import union_lengths
 from nsysparse.metrics.measured import Measured, busy_total, distribution, interval_rate, known_sum, steady
 from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
@@ -68,13 +69,18 @@ def message_sizes(ended: pl.DataFrame) -> tuple[MessageSize, ...]:
     )
 
 
+def _covered(movements: pl.DataFrame) -> int:
+    """Nanoseconds in which at least one of these movements ran, on whichever side: the union on each file's clock."""
+    return int(union_lengths(movements, ["trace_id"])["union_ns"].sum())
+
+
 def _link(key: str, transport: str, rows: pl.DataFrame, peak: Peak | None) -> Link:
     nbytes, busy_ns = known_sum(rows["bytes"]), busy_total(rows)
     sized = rows.filter(pl.col("bytes").is_not_null() & pl.col("start_ns").is_not_null())
     rates = sized.select(interval_rate().alias("rate"))["rate"]
     counted = steady(sized)
     # All of these bytes crossed within the union of these intervals, so the wire was at least this fast.
-    headline = gb_s(known_sum(counted["bytes"]), busy_total(counted)) if counted.height else None
+    headline = gb_s(known_sum(counted["bytes"]), _covered(counted)) if counted.height else None
     communicators = rows["communicator"].unique()
     pairings = rows["pairing"].drop_nulls().unique().sort().to_list()
     return Link(
@@ -88,7 +94,7 @@ def _link(key: str, transport: str, rows: pl.DataFrame, peak: Peak | None) -> Li
         movement_count=rows.height,
         bytes=nbytes,
         busy_ns=busy_ns,
-        link_gb_s=gb_s(known_sum(sized["bytes"]), busy_total(sized)) if sized.height else None,
+        link_gb_s=gb_s(known_sum(sized["bytes"]), _covered(sized)) if sized.height else None,
         wire_gb_s=None,
         kernel_gb_s=distribution(counted.select(interval_rate().alias("rate"))["rate"]),
         delivered_gb_s=None,

@@ -37,13 +37,15 @@ def sentence(text: str) -> str:
 
 def unique(texts: list[str]) -> list[str]:
     """The same texts, numbered where shortening made two alike, so that an axis keeps them apart."""
-    taken: set[str] = set()
+    taken = set(texts)
+    seen: dict[str, int] = {}
     result = []
     for text in texts:
-        candidate, count = text, 1
-        while candidate in taken:
-            count += 1
-            candidate = f"{text} ({count})"
+        seen[text] = seen.get(text, 0) + 1
+        candidate = text
+        while seen[text] > 1 and candidate in taken:
+            candidate = f"{text} ({seen[text]})"
+            seen[text] += candidate in taken
         taken.add(candidate)
         result.append(candidate)
     return result

@@ -20,8 +20,8 @@ from nsysparse.source.launches import with_launches
 from nsysparse.source.payloads import Decoder, decode, read_schemas
 from nsysparse.source.trace import Trace
 
-NCCL_DOMAIN = "NCCL"
 MAX_TIME_NS = 2**62
+MAX_GPU_WORK_NS = 2**50  # 13 days: no kernel runs longer, and sums of thousands such still fit 64 bits
 _STYLES = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
 
 
@@ -77,13 +77,15 @@ def _as_int(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _usable_times(frame: pl.DataFrame, what: str, anomalies: Counter[str]) -> pl.DataFrame:
-    """Without rows whose times are beyond any clock or run backwards; a null end stays (an open range)."""
+def _usable_times(
+    frame: pl.DataFrame, what: str, anomalies: Counter[str], longest: int = 2 * MAX_TIME_NS - 1
+) -> pl.DataFrame:
+    """Without rows whose times are beyond any clock, run backwards or last too long; a null end (open range) stays."""
     sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & pl.col("end_ns").is_between(
         -MAX_TIME_NS, MAX_TIME_NS
     ).fill_null(value=True)
-    forward = (pl.col("end_ns") >= pl.col("start_ns")).fill_null(value=True)
-    kept = frame.filter(sane & forward)
+    length = pl.col("end_ns") - pl.col("start_ns")
+    kept = frame.filter(sane).filter(length.is_between(0, longest).fill_null(value=True))
     if frame.height > kept.height:
         anomalies[f"{what}-with-impossible-times"] += frame.height - kept.height
     return kept
@@ -191,6 +193,8 @@ def _payloads(export: Export, ranges: pl.DataFrame, anomalies: Counter[str]) -> 
     found = decode(carrying, decoder)
     if decoder.undecodable:
         anomalies["payloads-not-decodable"] += decoder.undecodable
+    if decoder.impossible:
+        anomalies["sizes-impossible"] += decoder.impossible
     return Payloads.validate(found)
 
 
@@ -200,7 +204,7 @@ def _gpu_ops(export: Export, trace_id: str, anomalies: Counter[str], *, everythi
         parts += [_copies(export), _memsets(export), _graphs(export)]
     columns = ["kind", "name", "device_id", "stream_id", "process", "correlation_id", "start_ns", "end_ns", "bytes"]
     ops = pl.concat([part.select(*columns, "graph", "grid_x") for part in parts])
-    ops = _usable_times(ops, "gpu-work", anomalies)
+    ops = _usable_times(ops, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS)
     order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
     ops = (
         ops.sort(order, nulls_last=True)

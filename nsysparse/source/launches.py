@@ -13,8 +13,6 @@ from nsysparse.frames import thread_process
 from nsysparse.source import schema
 from nsysparse.source.export import Export
 
-_GPU_TABLES = (schema.KERNEL, schema.MEMCPY, schema.MEMSET, schema.GRAPH)
-
 
 def with_launches(export: Export, ops: pl.DataFrame, anomalies: Counter[str], *, everything: bool) -> pl.DataFrame:
     """Add `launch_thread`, `launch_start_ns` and `launch_end_ns` to GPU operations; null where no call was recorded.

@@ -31,7 +31,8 @@ COLUMNS: Mapping[str, type[pl.DataType]] = {
     "device": pl.Int64,
 }
 _HEADER = struct.Struct("<QQQQ")
-_MAX_BYTES = 2**62
+# 256 TiB: no message is larger, and sums of a million such still fit 64 bits.
+_MAX_BYTES = 2**48
 # NVTX payload entry types that NCCL uses for these fields, or could: (bytes, signed).
 _INTEGERS: Mapping[int, tuple[int, bool]] = {
     3: (2, True), 4: (2, False), 5: (4, True), 6: (4, False), 7: (8, True), 8: (8, False), 9: (8, True), 10: (8, False),
@@ -50,10 +51,12 @@ class Decoder:
     Attributes:
         schemas: (domain id, schema id) → entries; None for an id with contradicting definitions.
         undecodable: Payloads that were there but could not be read.
+        impossible: Sizes that no message can have.
     """
 
     schemas: Mapping[tuple[int, int], tuple[Entry, ...] | None]
     undecodable: int = 0
+    impossible: int = 0
     _json: dict[str, Values] = field(default_factory=dict)
 
     def from_json(self, text: str) -> Values:
@@ -134,7 +137,9 @@ def decode(rows: pl.DataFrame, decoder: Decoder) -> pl.DataFrame:
     for range_id, text, blob in rows.select("range_id", "json", "blob").iter_rows():
         values = decoder.from_json(text) if text is not None else decoder.from_blob(blob)
         if values:
-            found.append({"range_id": range_id, **_sane(values)})
+            sane = _sane(values)
+            decoder.impossible += "bytes" in values and "bytes" not in sane
+            found.append({"range_id": range_id, **sane})
     return pl.DataFrame(found, schema={"range_id": pl.UInt32, **COLUMNS})
 
 

@@ -15,6 +15,8 @@ from nsysparse.errors import UsageError
 from nsysparse.units import GB
 
 BOTH_WAYS = "bidirectional"
+# What a link can be: slower is no link, faster is no link yet, and both ends would overflow times in nanoseconds.
+LEAST_GB_S, MOST_GB_S = 0.001, 1_000_000
 
 _BASES = {
     "measured": "as measured by others",
@@ -60,8 +62,11 @@ def resolve(link: str | None, peak_gb_s: float | None) -> Peak | None:
         UsageError: No such link, a total that the catalogue does not have, a peak that is not a positive number, or
             a total together with a peak.
     """
-    if peak_gb_s is not None and not (isfinite(peak_gb_s) and peak_gb_s > 0):
-        raise UsageError(f"--peak {peak_gb_s} is no rate.", "Give a positive number of GB/s, one direction: --peak 50")
+    if peak_gb_s is not None and not (isfinite(peak_gb_s) and LEAST_GB_S <= peak_gb_s <= MOST_GB_S):
+        raise UsageError(
+            f"--peak {peak_gb_s} is no rate of a link.",
+            f"Give GB/s of one direction, from {LEAST_GB_S} to {MOST_GB_S:,}: --peak 50",
+        )
     if link is None:
         return None if peak_gb_s is None else _given(peak_gb_s, None, "a link without a name")
     link_id, at, variant = link.partition("@")

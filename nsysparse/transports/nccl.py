@@ -132,8 +132,11 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
         pl.col("end_ns").max(),
         length=(pl.col("end_ns") - pl.col("start_ns")).sum(),
         kernel_count=pl.len().cast(pl.UInt32),
-        device_id=pl.col("device_id").unique().sort().first(),
-        stream_id=pl.col("stream_id").unique().sort().first(),
+        # A group over several devices (one thread, a rank on each): which call ran where is not recorded.
+        device_id=pl.when(pl.col("device_id").n_unique() == 1).then(pl.col("device_id").first()),
+        stream_id=pl.when(pl.col("device_id").n_unique() == 1).then(pl.col("stream_id").min()),
+        device_count=pl.col("device_id").n_unique().cast(pl.UInt32),
+        channels=pl.col("grid_x").max(),
     )  # fmt: skip
     calls = (
         calls.join(trace.payloads.select("range_id", "communicator", "bytes", "peer"), on="range_id", how="left")
@@ -151,25 +154,40 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
 
 
 def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Own rank where the communicator's creation was recorded; self copies and first uses follow from it."""
-    created = (
-        trace.payloads.filter(pl.col("rank").is_not_null() & pl.col("communicator").is_not_null())
-        .join(trace.ranges.select("range_id", "process"), on="range_id")
-        .group_by("process", "communicator")
+    """Own rank where the communicator's creation was recorded; self copies and first uses follow from it.
+
+    A process that drives several devices has one rank of the communicator on each: there the device tells which.
+    """
+    lane = ["process", "communicator"]
+    created = trace.payloads.filter(pl.col("rank").is_not_null() & pl.col("communicator").is_not_null()).join(
+        trace.ranges.select("range_id", "process"), on="range_id"
+    )
+    only = (
+        created.group_by(lane)
         .agg(pl.col("rank").unique())
-        .filter(pl.col("rank").list.len() == 1)  # one process with several ranks of a communicator: cannot tell
-        .with_columns(pl.col("rank").list.first(), created=pl.lit(value=True))
+        .with_columns(created=pl.lit(value=True), own=pl.when(pl.col("rank").list.len() == 1).then(pl.col("rank").list.first()))
+        .drop("rank")
+    )
+    by_device = (
+        created.group_by(*lane, device_id="device")
+        .agg(pl.col("rank").unique())
+        .filter((pl.col("rank").list.len() == 1) & pl.col("device_id").is_not_null())
+        .with_columns(by_device=pl.col("rank").list.first())
+        .drop("rank")
     )
     first = pl.struct("call_start_ns", "issue").rank("ordinal").over("process", "communicator", "peer", "side") == 1
+    known = calls.join(only, on=lane, how="left", maintain_order="left").join(
+        by_device, on=[*lane, "device_id"], how="left", maintain_order="left"
+    )
     return (
-        calls.join(created, on=["process", "communicator"], how="left", nulls_equal=False, maintain_order="left")
+        known.with_columns(rank=pl.coalesce("own", "by_device"))
         .with_columns(
             is_self=pl.col("peer") == pl.col("rank"),
             is_first_use=pl.when(pl.col("communicator").is_not_null()).then(
                 pl.col("created").fill_null(value=False) & first
             ),
         )
-        .drop("created")
+        .drop("created", "own", "by_device")
     )
 
 
@@ -196,6 +214,7 @@ def _from_lone_kernels(kernels: pl.DataFrame) -> pl.DataFrame:
         "start_ns", "end_ns", "device_id", "stream_id", "process",
         time_ns=pl.col("end_ns") - pl.col("start_ns"),
         kernel_count=pl.lit(1, dtype=pl.UInt32),
+        device_count=pl.lit(1, dtype=pl.UInt32),
         # Below zero: apart from the range ids that name the groups of recorded calls.
         group_key=-1 - pl.col("op_id").cast(pl.Int64),
         channels="grid_x",
