@@ -15,6 +15,7 @@ from nsysparse.apportion import apportion
 from nsysparse.scopes import enclosing, process_fact
 
 MAX_LAYERS = 4096
+MAX_REQUESTS = 1024
 EXACT, NESTED, SPANNING, ESTIMATED = "exact", "nested", "spanning", "estimated"
 
 
@@ -226,7 +227,7 @@ def _layers(text: str, weights: str | None, layer_count: int | None) -> _Names |
 def _requests(text: str, weights: str | None) -> _Names | None:
     """Requests in a comma list; percent-encoded ids are decoded."""
     ids = tuple(dict.fromkeys(unquote(part) for part in text.split(",") if part))
-    return _named(ids, weights) if ids else None
+    return _named(ids, weights) if 0 < len(ids) <= MAX_REQUESTS else None
 
 
 def _named(values: tuple[int | str, ...], weights: str | None) -> _Names:

@@ -38,9 +38,7 @@ def union_lengths(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """
     covered_to = pl.col("end_ns").cum_max().shift(1).over(by)
     added = (pl.col("end_ns") - pl.max_horizontal("start_ns", covered_to)).clip(lower_bound=0)
-    return (
-        intervals.sort("start_ns", "end_ns").with_columns(union_ns=added).group_by(by).agg(pl.col("union_ns").sum())
-    )
+    return intervals.sort("start_ns", "end_ns").with_columns(union_ns=added).group_by(by).agg(pl.col("union_ns").sum())
 
 
 def open_around(starts: Ints, ends: Ints) -> Ints:

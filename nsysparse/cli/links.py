@@ -27,7 +27,7 @@ def command() -> None:
 
 @command.command("list")
 @click.argument("word", required=False)
-@click.option("--boxes", "want_boxes", is_flag=True, help="List machines (the ids of --box) instead of links.")
+@click.option("--boxes", "want_boxes", is_flag=True, help="List machines instead of links.")
 @format_option
 @verbosity_options
 def list_(word: str | None, output_format: str, *, want_boxes: bool) -> None:

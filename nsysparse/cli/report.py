@@ -1,5 +1,6 @@
 """`nsysparse report`: the main job."""
 
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,11 +9,12 @@ import click
 
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
+from nsysparse.render import FORMATS
 
 if TYPE_CHECKING:
     from nsysparse.analysis import Analysis
 
-FORMATS = {"html": ".html", "markdown": ".md", "json": ".json", "text": ".txt"}
+EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 
 
 @click.command("report")
@@ -24,10 +26,6 @@ FORMATS = {"html": ".html", "markdown": ".md", "json": ".json", "text": ".txt"}
 @click.option("--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its peak in one direction, instead of --link's.")
 @click.option("--model", metavar="ID", help="The model served, e.g. llama-3-70b (`nsysparse models list`).")
 @click.option("--layers", type=click.IntRange(1, 4096), metavar="N", help="Layers of the model, for `layer=all`.")
-@click.option(
-    "--threshold", type=click.FloatRange(0, 1), default=0.20, show_default=True, metavar="SHARE",
-    help="KV gap as a share of the time to first token that is too much.",
-)  # fmt: skip
 @verbosity_options
 def command(
     traces: tuple[str, ...],
@@ -38,7 +36,6 @@ def command(
     peak_gb_s: float | None,
     model: str | None,
     layers: int | None,
-    threshold: float,
 ) -> None:
     """Report on the KV-cache transfer in one or more traces.
 
@@ -53,18 +50,18 @@ def command(
     TRACE is a file that `nsys export --type sqlite` wrote, a folder of them, a pattern, or a .nsys-rep
     file where nsys is installed.
     """
-    chosen = format_for(output_format, output, FORMATS, "html")
+    chosen = format_for(output_format, output, EXTENSIONS, "html")
     from nsysparse.api import Options, analyse
     from nsysparse.source.inputs import find_inputs
 
-    options = Options(link=link, peak_gb_s=peak_gb_s, model=model, layers=layers, threshold=threshold)
+    options = Options(link=link, peak_gb_s=peak_gb_s, model=model, layers=layers)
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
         analysis = analyse(paths, options, tell)
         tell("writing the report")
         content = _rendered(analysis, chosen)
-        summary = None if output == "-" or chosen == "text" else _rendered(analysis, "text")
-    target = None if output == "-" else Path(output) if output else Path("reports") / _name(paths, FORMATS[chosen])
+        summary = None if output == "-" else _summary(analysis)
+    target = None if output == "-" else Path(output) if output else Path("reports") / _name(paths, EXTENSIONS[chosen])
     write(content, target, force=force)
     if summary is not None:
         click.echo(summary, nl=False)
@@ -72,11 +69,17 @@ def command(
         say(f"Wrote {target}")
 
 
-def _rendered(analysis: "Analysis", chosen: str) -> str:
-    from nsysparse.render import FORMATS as RENDERERS
+def _summary(analysis: "Analysis") -> str:
+    from nsysparse.render.to_text import render
     from nsysparse.sections import build
 
-    renderer = RENDERERS[chosen]
+    return render(build(analysis), colour=sys.stdout.isatty())
+
+
+def _rendered(analysis: "Analysis", chosen: str) -> str:
+    from nsysparse.sections import build
+
+    renderer = FORMATS[chosen]
     return renderer.render(analysis if renderer.subject == "analysis" else build(analysis))
 
 

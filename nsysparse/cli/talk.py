@@ -61,7 +61,10 @@ def say(text: str) -> None:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Yields a function that shows what is being done: a spinner on a terminal, nothing when piped."""
+    """Yields a function that shows what is being done: a spinner on a terminal, lines with `-v`, else nothing."""
+    if _verbosity > 0:
+        yield say
+        return
     if _verbosity < 0 or not sys.stderr.isatty():
         yield lambda _text: None
         return
@@ -74,4 +77,6 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 def _plain(text: str) -> str:
     """One line without characters that a terminal would obey: messages quote names out of files."""
-    return "".join(c if c.isprintable() else f"\u27e8{ord(c):X}\u27e9" for c in text)
+    from nsysparse.render.names import visible
+
+    return visible(text)

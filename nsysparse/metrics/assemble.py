@@ -93,7 +93,8 @@ def assemble(
 
 
 def _reasons(analysis: Analysis) -> tuple[Reason, ...]:
-    return reasons(analysis, [trace.capabilities for trace in analysis.traces])
+    given = frozenset(name for name, setting in analysis.settings.items() if setting.value is not None)
+    return reasons(analysis, [trace.capabilities for trace in analysis.traces], given)
 
 
 _METRICS = (

@@ -21,19 +21,28 @@ _WIRE = "time with both sides present is not separated from waiting by this vers
 _COMPUTE = "transfer time is not yet set against compute kernels by this version"
 _PATH = "prefill and decode steps are not yet tied to requests by this version"
 _LINK = "no link is named, and a trace does not record its speed"
+_NAMED = ("link", "peak_gb_s")
+_TIMELESS = "no kernel of the movements counted here was recorded"
+_ANNOTATE = "Annotate it: docs/reference/convention.md"
 _LINK_FIX = "--link ID (`nsysparse links list`) or --peak GB/S"
 _MODEL_FIX = "--model ID (`nsysparse models list`)"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One possible null and its explanation; `capability` takes reason and fix from what was not recorded."""
+    """One possible null and its explanation; of several for a path the first that applies is told.
+
+    Attributes:
+        capability: Reason and fix come from what was not recorded, when it was not.
+        unless: Settings (`link`, `peak_gb_s`, `model`) any of which, when given, makes this the wrong explanation.
+    """
 
     path: str
     code: str
     message: str = ""
     fix: str = ""
     capability: str = ""
+    unless: tuple[str, ...] = ()
 
 
 RULES = (
@@ -43,11 +52,13 @@ RULES = (
     Rule("/traces/*/nsys_version", NOT_RECORDED, "the file has no export metadata"),
     Rule("/traces/*/schema_version", NOT_RECORDED, "the file has no export metadata"),
     Rule("/traces/*/role", NOT_RECORDED, "no kv_role mark says whether this is prefill or decode",
-         "Annotate it: docs/reference/convention.md"),
+         _ANNOTATE),
     Rule("/traces/*/role_source", NOT_RECORDED, "no kv_role mark says whether this is prefill or decode"),
     Rule("/traces/*/duration_ns", NOT_RECORDED, "the file has no ANALYSIS_DETAILS"),
     Rule("/traces/*/gpus/*/name", NOT_RECORDED, capability="gpu_names"),
-    *(Rule(f"/settings/{name}/value", NEEDS_OPTION, _LINK, _LINK_FIX) for name in ("link", "peak_gb_s")),
+    *(Rule(f"/settings/{name}/value", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED) for name in _NAMED),
+    Rule("/settings/link/value", NOT_APPLICABLE, "the peak is given by --peak, for a link without a name"),
+    Rule("/settings/peak_gb_s/value", NOT_APPLICABLE, "the peak is the catalogue's, by --link"),
     Rule("/settings/model/value", NEEDS_OPTION, "no model is named", _MODEL_FIX),
     Rule("/settings/layers/value", NEEDS_OPTION, "the number of layers matters only for `layer=all`", "--layers N"),
     *(Rule(f"/settings/{name}/value", NOT_MEASURED, "not an option of this version") for name in (
@@ -55,7 +66,7 @@ RULES = (
     )),
     Rule("/totals/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/totals/bytes_known_share", NOT_APPLICABLE, "there is no movement to know the bytes of"),
-    *(Rule(f"/totals/{name}", NOT_RECORDED, "no kernel of these transfers was recorded") for name in (
+    *(Rule(f"/totals/{name}", NOT_RECORDED, _TIMELESS) for name in (
         "time_ns", "send_time_ns", "busy_ns",
     )),
     *(Rule(f"/{where}/{name}", NOT_MEASURED, _WIRE) for where in ("totals", "layers/*", "requests/*") for name in (
@@ -70,28 +81,29 @@ RULES = (
         "first_use_count", "first_use_ns",
     )),
     Rule("/totals/by_purpose/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
-    *(Rule(f"/{where}/*/time_ns", NOT_RECORDED, "no kernel of these transfers was recorded") for where in (
+    *(Rule(f"/{where}/*/time_ns", NOT_RECORDED, _TIMELESS) for where in (
         "totals/by_purpose", "layers", "requests", "layer_request", "unattributed", "excluded",
     )),
     *(Rule(f"/summary/{name}", NOT_MEASURED, _WIRE) for name in ("wire_gb_s", "delivered_gb_s", "peer_wait_ms")),
     *(Rule(f"/summary/{name}", NOT_MEASURED, _PATH) for name in (
         "exposed_ms", "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
     )),
-    *(Rule(f"/summary/{name}", NOT_RECORDED, "no movement has both size and time") for name in (
-        "kernel_gb_s", "message_bytes",
+    Rule("/summary/kernel_gb_s", NOT_RECORDED, "no movement has both size and time"),
+    Rule("/summary/message_bytes", NOT_RECORDED, capability="nccl_sizes"),
+    *(Rule(f"/links/*/{name}", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED) for name in (
+        "link_name", "peak_gb_s", "peak_source", "practical_gb_s", "practical_source", "practical_ns", "efficiency",
+        "theoretical_ns",
     )),
-    *(Rule(f"/links/*/{name}", NEEDS_OPTION, _LINK, _LINK_FIX) for name in (
-        "link_name", "peak_gb_s", "peak_source",
+    *(Rule(f"/links/*/{name}", NOT_APPLICABLE, "no practical ceiling is known for this peak") for name in (
+        "practical_gb_s", "practical_source",
     )),
-    *(Rule(f"/links/*/{name}", NEEDS_OPTION, "no link is named, or no practical ceiling is known for it", _LINK_FIX)
-      for name in ("practical_gb_s", "practical_source", "practical_ns")),
-    *(Rule(f"/links/*/{name}", NEEDS_OPTION, "needs the link's peak and the bytes", _LINK_FIX) for name in (
-        "efficiency", "theoretical_ns",
-    )),
+    Rule("/links/*/practical_ns", NOT_APPLICABLE, "needs the bytes and a known practical ceiling"),
+    Rule("/links/*/efficiency", NOT_RECORDED, "no movement (but a first use) has both size and time"),
+    Rule("/links/*/theoretical_ns", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/links/*/communicator", AMBIGUOUS, "not recorded, or several communicators used this link"),
     Rule("/links/*/pairing", NOT_RECORDED, "not all of its movements were seen from both sides"),
     Rule("/links/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
-    *(Rule(f"/links/*/{name}", NOT_RECORDED, "no kernel of these transfers was recorded") for name in (
+    *(Rule(f"/links/*/{name}", NOT_RECORDED, _TIMELESS) for name in (
         "busy_ns", "observed_ns",
     )),
     *(Rule(f"/links/*/{name}", NOT_RECORDED, "no movement (but a first use) has both size and time") for name in (
@@ -103,15 +115,16 @@ RULES = (
     Rule("/message_sizes/*/wire_gb_s", NOT_MEASURED, _WIRE),
     Rule("/ports", NOT_MEASURED, "bytes per port are not summed by this version"),
     Rule("/layers/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
-    Rule("/layers/*/busy_ns", NOT_RECORDED, "no kernel of these transfers was recorded"),
-    Rule("/layers/*/headline_gb_s", NOT_MEASURED, _WIRE),
+    Rule("/layers/*/busy_ns", NOT_RECORDED, _TIMELESS),
+    Rule("/layers/*/headline_gb_s", NOT_MEASURED, "rates are told per link: a layer's transfers may cross several"),
     Rule("/requests/*/start_ns", NOT_RECORDED, "no kv_request range gives its arrival, or files of several clocks do",
-         "Annotate it: docs/reference/convention.md"),
+         _ANNOTATE),
     Rule("/requests/*/prompt_tokens", NOT_RECORDED, "no kv_request range gives this request's prompt length",
-         "Annotate it: docs/reference/convention.md"),
+         _ANNOTATE),
     Rule("/requests/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
-    Rule("/requests/*/busy_ns", NOT_RECORDED, "no kernel of these transfers was recorded"),
-    Rule("/requests/*/expected_bytes", NEEDS_OPTION, "needs the model and the prompt length", _MODEL_FIX),
+    Rule("/requests/*/busy_ns", NOT_RECORDED, _TIMELESS),
+    Rule("/requests/*/expected_bytes", NEEDS_OPTION, "needs the model", _MODEL_FIX, unless=("model",)),
+    Rule("/requests/*/expected_bytes", NOT_RECORDED, "no kv_request range gives its prompt length", _ANNOTATE),
     *(Rule(f"/requests/*/{name}", NOT_MEASURED, _PATH) for name in (
         "span", "gap_ns", "exposed_to_request_ns", "queue_ns", "prefill_ns", "handoff_ns", "overlap_ns",
         "transfer_span_ns", "ready_to_decode_ns", "first_decode_ns", "path_ns", "kv_gap_ns", "kv_gap_share", "ttft_ns",
@@ -125,24 +138,35 @@ RULES = (
     Rule("/decode", NOT_MEASURED, _PATH),
     Rule("/clocks", NOT_MEASURED, "clocks of several files are not aligned by this version: each file keeps its own"),
     Rule("/theory/kv_bytes_per_token", NEEDS_OPTION, "no model is named", _MODEL_FIX),
-    Rule("/theory/expected_bytes", NEEDS_OPTION, "needs the model, and the prompt length of every request", _MODEL_FIX),
-    *(Rule(f"/theory/by_link/*/{name}", NEEDS_OPTION, "needs the link's peak (and ceiling) and the bytes", _LINK_FIX)
-      for name in ("line_rate_ns", "practical_ns")),
+    Rule("/theory/expected_bytes", NEEDS_OPTION, "needs the model", _MODEL_FIX, unless=("model",)),
+    Rule("/theory/expected_bytes", NOT_RECORDED, "needs the prompt length of every request", _ANNOTATE),
+    *(Rule(f"/theory/by_link/*/{name}", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED) for name in (
+        "line_rate_ns", "practical_ns",
+    )),
+    Rule("/theory/by_link/*/line_rate_ns", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/theory/by_link/*/practical_ns", NOT_APPLICABLE, "needs the bytes and a known practical ceiling"),
     Rule("/theory/by_link/*/critical_tokens", NOT_MEASURED, "critical lengths are not computed by this version"),
     Rule("/whatif", NOT_MEASURED, "alternatives are not computed by this version"),
     Rule("/findings/*/cost_ns", NOT_MEASURED, "the cost of this cannot be told from the trace"),
 )  # fmt: skip
 
 
-def reasons(report: object, capabilities: Sequence[Mapping[str, Capability]]) -> tuple[Reason, ...]:
-    """The rules whose path leads to a null in `report`, with what the trace said about why.
+def reasons(
+    report: object, capabilities: Sequence[Mapping[str, Capability]], given: frozenset[str]
+) -> tuple[Reason, ...]:
+    """For each null in `report` the first rule that applies, with what the trace said about why.
 
     Args:
         report: An analysis (or part of one) without its reasons.
         capabilities: Of every trace.
+        given: Names of the settings that have a value.
     """
     nulls = set(null_paths(report))
-    return tuple(_explain(rule, capabilities) for rule in RULES if rule.path in nulls)
+    told: dict[str, Rule] = {}
+    for rule in RULES:
+        if rule.path in nulls and not given.intersection(rule.unless):
+            told.setdefault(rule.path, rule)
+    return tuple(_explain(rule, capabilities) for rule in told.values())
 
 
 def null_paths(value: object, path: str = "") -> Iterator[str]:

@@ -37,15 +37,15 @@ def sentence(text: str) -> str:
 
 def unique(texts: list[str]) -> list[str]:
     """The same texts, numbered where shortening made two alike, so that an axis keeps them apart."""
-    taken = set(texts)
-    seen: dict[str, int] = {}
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
     result = []
     for text in texts:
-        seen[text] = seen.get(text, 0) + 1
-        candidate = text
-        while seen[text] > 1 and candidate in taken:
-            candidate = f"{text} ({seen[text]})"
-            seen[text] += candidate in taken
+        candidate, number = text, numbers.get(text, 1)
+        while candidate in taken:
+            number += 1
+            candidate = f"{text} ({number})"
+        numbers[text] = number
         taken.add(candidate)
         result.append(candidate)
     return result

@@ -96,4 +96,4 @@ def _excluded(excluded: Iterable[Excluded]) -> Table:
         sizes("Bytes", [each.bytes for each in rows]),
         times("Time", [each.time_ns for each in rows], time_scale(each.time_ns for each in rows)),
     ]
-    return table("Left out: not KV", columns, "excluded", dropped="--purpose all moves it into the totals.")
+    return table("Left out: not KV", columns, "excluded")

@@ -9,7 +9,7 @@ from nsysparse.sections.cells import numbers, rates, sizes, table, texts, times
 from nsysparse.sections.provenance import described
 from nsysparse.units import counted, human_ns, human_share, time_scale
 
-_NONE = Abstention("Layers", "No transfer carries a layer.", "nsysparse report TRACE --layers N")
+_NONE = Abstention("Layers", "No transfer carries a layer.", "Annotate transfers: docs/reference/convention.md")
 
 
 def build(analysis: Analysis) -> list[Block]:

@@ -63,9 +63,9 @@ def _bar(link: Link) -> Bar:
     if link.headline_gb_s is None:
         verdict = "rate unknown"
     elif link.peak_gb_s:
-        verdict = f"{human_share(round(link.headline_gb_s / link.peak_gb_s, 3))} of line rate"
+        verdict = f"{human_share(link.headline_gb_s / link.peak_gb_s)} of line rate"
         if link.practical_gb_s:
-            verdict += f" · {human_share(round(link.headline_gb_s / link.practical_gb_s, 3))} of ceiling"
+            verdict += f" · {human_share(link.headline_gb_s / link.practical_gb_s)} of ceiling"
     return Bar(
         f"{link.src} → {link.dst}",
         link.headline_gb_s,

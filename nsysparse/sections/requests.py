@@ -18,7 +18,7 @@ _VERDICTS: dict[str, tuple[str | None, Tone]] = {
 }
 _NO_VERDICT: tuple[str | None, Tone] = (None, "muted")
 
-_NONE = Abstention("Requests", "No transfer carries a request id.", "nsysparse convention")
+_NONE = Abstention("Requests", "No transfer carries a request id.", "Annotate transfers: docs/reference/convention.md")
 
 
 def build(analysis: Analysis) -> list[Block]:

@@ -31,6 +31,7 @@ def capabilities(
     """
     nccl = ranges.join(labels.filter(nccl_domain.is_nccl()), on="label_id")
     calls = nccl.filter(pl.col("name").is_in([*nccl_domain.SENDS, *nccl_domain.RECEIVES]))
+    talking = nccl.filter(pl.col("name").is_in([*nccl_domain.SENDS, *nccl_domain.RECEIVES, *nccl_domain.COLLECTIVES]))
     return {
         "nvtx_ranges": _rows(export, schema.NVTX.table, "no NVTX event was recorded"),
         "gpu_kernels": _rows(export, schema.KERNEL.table, "no kernel was recorded"),
@@ -38,7 +39,7 @@ def capabilities(
         "gpu_copies": _rows(export, schema.MEMCPY.table, "no copy was recorded, or none was made"),
         "nccl_calls": _nccl_calls(nccl, calls),
         "nccl_sizes": _nccl_payloads(export, metadata, calls, payloads, "bytes"),
-        "nccl_communicators": _nccl_payloads(export, metadata, nccl, payloads, "communicator"),
+        "nccl_communicators": _nccl_payloads(export, metadata, talking, payloads, "communicator"),
         "graph_nodes": _graphs(export),
         "gpu_names": _gpu_names(export),
         "utc_anchor": _utc(export),
@@ -68,7 +69,7 @@ def _launches(export: Export, ops: pl.DataFrame) -> Capability:
             "partial",
             f"{unlaunched} of {ops.height} GPU operations that were read have no recorded launch: the capture began"
             " after it, or the file was cropped",
-            "Start the capture earlier, and export without --times and --tables.",
+            EXPORT_AGAIN + "   # whole, from a capture that starts earlier",
         )
     return Capability("present")
 
@@ -76,10 +77,12 @@ def _launches(export: Export, ops: pl.DataFrame) -> Capability:
 def _nccl_calls(nccl: pl.DataFrame, calls: pl.DataFrame) -> Capability:
     if calls.height:
         if nccl["domain"].null_count():
-            return Capability("partial", "the row that names the NCCL domain is missing; calls were found by name")
+            reason = "the row that names the NCCL domain is missing; calls were found by name"
+            return Capability("partial", reason, EXPORT_AGAIN)
         return Capability("present")
     if nccl.height:
-        return Capability("absent", "NCCL ranges were recorded, but no ncclSend or ncclRecv among them")
+        reason = "NCCL ranges were recorded, but no ncclSend or ncclRecv among them: no hand-over fell into the capture"
+        return Capability("absent", reason, PROFILE)
     return Capability(
         "absent",
         "no range of NCCL was recorded: NVTX was not traced, NCCL is older than 2.8, NCCL_NVTX_DISABLE is set, or"
@@ -91,15 +94,14 @@ def _nccl_calls(nccl: pl.DataFrame, calls: pl.DataFrame) -> Capability:
 def _nccl_payloads(
     export: Export, metadata: dict[str, str], calls: pl.DataFrame, payloads: pl.DataFrame, field: str
 ) -> Capability:
-    what = {"bytes": "sizes and peers", "communicator": "communicators"}[field]
+    what = {"bytes": "sizes", "communicator": "communicators"}[field]
     if not calls.height:
         return Capability("absent", f"no NCCL call was recorded, so there are no {what}", PROFILE)
     known = calls.join(payloads.filter(pl.col(field).is_not_null()), on="range_id", how="semi").height
-    if known and (known == calls.height or field == "communicator"):
+    if known == calls.height:
         return Capability("present")
     if known:
-        reason = f"{known} of {calls.height} Send/Recv calls carry a size"
-        return Capability("partial", reason, EXPORT_AGAIN)
+        return Capability("partial", f"{known} of {calls.height} NCCL calls have {what}", EXPORT_AGAIN)
     if export.count(schema.PAYLOAD_ENTRIES.table):
         blobs = metadata.get("EXPORT_PARAM_INCLUDE_BLOBS", "").lower()
         reason = (
@@ -128,13 +130,15 @@ def _graphs(export: Export) -> Capability:
 def _gpu_names(export: Export) -> Capability:
     if export.count(schema.GPUS.table):
         return Capability("present")
-    return Capability("absent", f"no device is named (no rows in {schema.GPUS.table})", "Pass --link or --peak.")
+    reason = f"no device is named (no rows in {schema.GPUS.table}), so the link can only be named by you"
+    return Capability("absent", reason, "nsysparse report TRACE --link ID")
 
 
 def _utc(export: Export) -> Capability:
     if export.read(schema.START_TIME)["utc_epoch_ns"].drop_nulls().len():
         return Capability("present")
-    return Capability("absent", "no UTC time at the start of the capture: this file's clock stands alone")
+    reason = "no UTC time at the start of the capture: this file's clock stands alone"
+    return Capability("absent", reason, EXPORT_AGAIN)
 
 
 def _whole(metadata: dict[str, str]) -> Capability:

@@ -62,17 +62,6 @@ def layer_count(model: Model) -> int:
     return sum(group.layers for group in model.groups)
 
 
-def layer_bytes(model: Model, tokens: int, batch: int = 1, dtype_bytes: int = 2) -> int | None:
-    """Bytes that each layer with a cache keeps, or None when layers differ.
-
-    The catalogue knows how many layers of each kind a model has, but not which: once a window is full, or beside
-    recurrent layers, a figure for "layer 7" would be invented. Arguments and errors as for `kv_bytes`.
-    """
-    _check(tokens, batch, dtype_bytes)
-    sizes = {_per_layer(group, tokens, dtype_bytes) for group in model.groups}
-    return batch * sizes.pop() if len(sizes) == 1 else None
-
-
 def _check(tokens: int, batch: int, dtype_bytes: int) -> None:
     _at_least(0, tokens, "tokens")
     _at_least(1, batch, "sequences")

@@ -165,7 +165,9 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     only = (
         created.group_by(lane)
         .agg(pl.col("rank").unique())
-        .with_columns(created=pl.lit(value=True), own=pl.when(pl.col("rank").list.len() == 1).then(pl.col("rank").list.first()))
+        .with_columns(
+            created=pl.lit(value=True), own=pl.when(pl.col("rank").list.len() == 1).then(pl.col("rank").list.first())
+        )
         .drop("rank")
     )
     by_device = (

@@ -28,9 +28,13 @@ def check(analysis: Analysis) -> None:
     assert set(told) - nulls == set()
     assert len(told) == len(set(told))
     assert all(reason.message for reason in analysis.reasons)
+    given = [name for name, setting in analysis.settings.items() if setting.value is not None]
+    options = {"link": "--link", "peak_gb_s": "--peak", "model": "--model", "layers": "--layers"}
+    for reason in analysis.reasons:
+        assert not [name for name in given if name in options and options[name] in reason.fix], reason
 
 
-@pytest.mark.parametrize("options", [None, EVERYTHING], ids=["bare", "everything"])
+@pytest.mark.parametrize("options", [None, EVERYTHING, Options(peak_gb_s=40.0)], ids=["bare", "everything", "peak"])
 @pytest.mark.parametrize("path", SAMPLES)
 def test_samples(path: str, options: Options | None, sample: Callable[[str], Path]) -> None:
     check(analyse([sample(path)], options))
@@ -54,6 +58,9 @@ def test_real_traces(shared_traces: Callable[[str], list[Path]]) -> None:
             continue
 
 
-def test_no_two_rules_explain_the_same() -> None:
-    paths = [rule.path for rule in RULES]
-    assert len(paths) == len(set(paths))
+def test_no_rule_stands_behind_one_that_always_applies() -> None:
+    final: set[str] = set()
+    for rule in RULES:
+        assert rule.path not in final, rule
+        if not rule.unless:
+            final.add(rule.path)

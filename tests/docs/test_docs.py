@@ -286,3 +286,40 @@ def test_every_number_of_the_report_is_in_its_reference() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_pages_name_no_path_of_somebodys_machine(page: Path) -> None:
     assert not re.search(r"(?<![\w.])/(?:home|root|work|Users)/", page.read_text(encoding="utf-8"))
+
+
+def test_commands_and_options_that_we_advise_exist():
+    """Every `nsysparse X` and `--option` of ours in the package's own texts is one that the command line has."""
+    commands = set(cli.list_commands(click.Context(cli)))
+    known = {option for name in commands for option in options_of(name)}
+    # Options of nsys and SQLite, in the commands that we print.
+    foreign = {
+        "--type",
+        "--include-blobs",
+        "--include-json",
+        "--force-overwrite",
+        "--cuda-graph-trace",
+        "--times",
+        "--tables",
+        "--trace-fork-before-exec",
+        "--gpu-metrics-devices",
+        "--nic-metrics",
+        "--help",
+    }
+    for path in sorted((ROOT / "nsysparse").rglob("*.py")):
+        if "testing" in path.parts:
+            continue
+        text = path.read_text(encoding="utf-8")
+        for command in re.findall(r"[`\"\s]nsysparse ([a-z]+) [A-Z\-`]", text):
+            assert command in commands, f"{path.name}: nsysparse {command}"
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text):
+            assert option in known | foreign, f"{path.name}: {option}"
+
+
+def options_of(name: str) -> set[str]:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    parts = [command, *getattr(command, "commands", {}).values()]
+    return {
+        option for part in parts for parameter in part.params for option in (*parameter.opts, *parameter.secondary_opts)
+    }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, models, parse_models
 from nsysparse.errors import UsageError
-from nsysparse.theory.kv_cache import bytes_per_token, kv_bytes, layer_bytes, layer_count
+from nsysparse.theory.kv_cache import bytes_per_token, kv_bytes, layer_count
 
 RAW = {
     table["id"]: table
@@ -158,9 +158,8 @@ def test_no_tokens_keep_nothing_not_even_a_state():
     [(-1, 1, 2, "-1 tokens"), (1, 0, 2, "0 sequences"), (1, 1, 0, "0 bytes per cached value")],
 )
 def test_sizes_that_make_no_sense_are_refused(tokens: int, batch: int, dtype_bytes: int, named: str):
-    for size in (kv_bytes, layer_bytes):
-        with pytest.raises(UsageError, match=named):
-            size(find_model("qwen3-8b"), tokens, batch, dtype_bytes)
+    with pytest.raises(UsageError, match=named):
+        kv_bytes(find_model("qwen3-8b"), tokens, batch, dtype_bytes)
     if dtype_bytes == 0:
         with pytest.raises(UsageError, match=named):
             bytes_per_token(find_model("qwen3-8b"), dtype_bytes)
@@ -172,21 +171,3 @@ def test_sizes_that_make_no_sense_are_refused(tokens: int, batch: int, dtype_byt
 )
 def test_layers_that_have_something_to_send(model_id: str, count: int):
     assert layer_count(find_model(model_id)) == count
-
-
-def test_a_layer_s_size_is_known_where_all_layers_are_alike():
-    assert layer_bytes(find_model("llama-3-8b"), 1_024, batch=2) == 2 * 1_024 * 4_096
-    assert layer_bytes(find_model("nemotron-super-49b"), 10) == 10 * 4_096
-
-
-def test_a_layer_s_size_is_unknown_once_layers_differ():
-    oss = find_model("gpt-oss-20b")
-    assert layer_bytes(oss, 128) == 128 * 2_048
-    assert layer_bytes(oss, 129) is None
-    assert layer_bytes(find_model("qwen3-next-80b"), 1_024) is None
-
-
-@given(st.sampled_from(list(models().values())), st.integers(0, 20_000))
-def test_layers_of_one_size_sum_to_the_whole(model: Model, tokens: int):
-    each = layer_bytes(model, tokens)
-    assert each is None or each * layer_count(model) == kv_bytes(model, tokens)

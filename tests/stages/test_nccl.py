@@ -174,3 +174,42 @@ def test_blob_and_json_payloads_say_the_same(tmp_path: Path) -> None:
     assert frames[0].equals(frames[1])
     assert frames[0].equals(frames[2])
     assert frames[0].select("communicator", "bytes", "peer").rows() == [(str(2**64 - 1), 8 * 2**30, -1)]
+
+
+def test_a_process_with_two_ranks_tells_them_by_device(tmp_path: Path) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    process = builder.process(pid=1)
+    for rank in (0, 1):
+        thread = process.thread(tid=10 + rank)
+        thread.nccl("ncclCommInitRank", 1, 5, communicator=9, nranks=2, rank=rank, device=rank)
+        thread.nccl("ncclSend" if rank == 0 else "ncclRecv", 100, 110, communicator=9, nbytes=64, peer=1 - rank)
+        process.kernel(SEND_RECV, 200, 300, device=rank, launch=thread.launch(102, 104))
+    found = find(read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False))
+    assert found.select("side", "device_id", "rank", "is_self", "is_first_use").rows() == [
+        ("send", 0, 0, False, True),
+        ("recv", 1, 1, False, True),
+    ]
+
+
+def test_a_group_over_two_devices_has_none(tmp_path: Path) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    process = builder.process(pid=1)
+    thread = process.thread(tid=1)
+    thread.nccl("ncclGroupStart", 10, 12)
+    thread.nccl("ncclSend", 20, 22, communicator=9, nbytes=1000, peer=1)
+    thread.nccl("ncclRecv", 30, 32, communicator=9, nbytes=1000, peer=0)
+    thread.nccl("ncclGroupEnd", 40, 60)
+    for device in (0, 1):
+        launch = thread.launch(42 + 4 * device, 44 + 4 * device)
+        process.kernel(SEND_RECV, 100, 200 + device, device=device, launch=launch)
+    found = find(read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False))
+    assert found.select("device_id", "device_count", "kernel_count").unique().rows() == [(None, 2, 2)]
+    assert found["time_ns"].sum() == 201
+
+
+def test_sizes_no_message_can_have_are_unknown_and_counted(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.call("ncclSend", 100, nbytes=2**60, peer=1)
+    trace = read_trace(scene.builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False)
+    assert find(trace)["bytes"].to_list() == [None]
+    assert trace.anomalies["sizes-impossible"] == 1

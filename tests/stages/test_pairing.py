@@ -115,6 +115,32 @@ def test_a_self_copy_is_one_movement() -> None:
     assert len(standing(frame)) == 1
 
 
+def test_one_process_on_two_devices_is_two_nodes() -> None:
+    frame, _ = paired(send(), recv(process=1, device_id=1))
+    assert frame["pair_id"].to_list() == [0, 0]
+    assert frame["rank"].to_list() == [0, 1]
+
+
+def test_a_group_over_several_devices_never_doubles() -> None:
+    both = {"device_id": None, "device_count": 2, "process": 1}
+    frame, anomalies = paired(send(**both), recv(**{**both, "peer": 1}))
+    assert len(standing(frame)) == 1
+    assert anomalies["movements-counted-by-side"] == 1
+
+
+def test_self_copies_follow_from_inferred_ranks() -> None:
+    frame, _ = paired(send(), recv(), send(peer=0), recv(peer=0, process=1, device_id=0))
+    assert frame["is_self"].to_list()[:2] == [False, False]
+
+
+def test_sides_that_disagree_on_purpose_are_kv_and_counted() -> None:
+    frame, anomalies = paired(
+        send(purpose="other", purpose_rule="torch/all-to-all"), recv(purpose="kv", purpose_rule="own/kv_transfer")
+    )
+    assert frame["purpose"].to_list() == ["kv", "kv"]
+    assert anomalies["sides-disagree-on-purpose"] == 1
+
+
 @given(st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.sampled_from([0, 1, 2]), st.integers(0, 3)), max_size=30))
 def test_full_capture_of_three_ranks_pairs_everything_once(messages: list[tuple[int, int, int]]) -> None:
     """Every message between other ranks becomes exactly one pair; order inside a lane is kept, lanes interleave."""

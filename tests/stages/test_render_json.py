@@ -46,6 +46,13 @@ def _names(text: str) -> list[str]:
     return [word for word in words if re.fullmatch(r"[a-z][a-z0-9_]*", word)]
 
 
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).resolve().parents[2] / "reports").glob("*.json")), ids=lambda p: p.stem
+)
+def test_committed_reports_are_valid_by_the_schema(path: Path):
+    jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), SCHEMA)
+
+
 @pytest.mark.parametrize("name", ANALYSES)
 def test_reports_are_valid_by_the_schema(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
