@@ -22,7 +22,7 @@ from nsysparse.presets.loader import BUILTIN
 from nsysparse.projection import project
 from nsysparse.purpose import with_purpose
 from nsysparse.scopes import find_scopes, process_fact
-from nsysparse.source.extract import read_trace
+from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.links import resolve
 from nsysparse.transports import TRANSPORTS
@@ -184,10 +184,11 @@ def trace_ids(paths: Sequence[Path]) -> list[str]:
     """A short unique name for each input: its stem, numbered where stems repeat."""
     names: list[str] = []
     for path in paths:
-        name, number = path.stem, 1
+        stem = shown_name(path.stem)
+        name, number = stem, 1
         while name in names:
             number += 1
-            name = f"{path.stem}#{number}"
+            name = f"{stem}#{number}"
         names.append(name)
     return names
 

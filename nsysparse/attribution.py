@@ -16,6 +16,7 @@ from nsysparse.scopes import enclosing, process_fact
 
 MAX_LAYERS = 4096
 MAX_REQUESTS = 1024
+MAX_SHARES = 8192
 EXACT, NESTED, SPANNING, ESTIMATED = "exact", "nested", "spanning", "estimated"
 
 
@@ -132,6 +133,7 @@ class _Names:
     values: tuple[int | str, ...]
     weights: tuple[int, ...]
     even: bool
+    misfit: bool = False
 
 
 def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[str]) -> pl.DataFrame:
@@ -160,6 +162,10 @@ def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[
     for ident, l_text, l_bytes, l_how, r_text, r_bytes, r_how, nbytes, time in moving.select(columns).iter_rows():
         named_layers = layers.get((l_text, l_bytes)) or _NOBODY
         named_requests = requests.get((r_text, r_bytes)) or _NOBODY
+        anomalies["weights-do-not-fit"] += named_layers.misfit or named_requests.misfit
+        if len(named_layers.values) * len(named_requests.values) > MAX_SHARES:
+            anomalies["attributions-too-many"] += 1
+            named_requests = _NOBODY
         rows += _divide(ident, named_layers, l_how, named_requests, r_how, nbytes, time)
     return pl.DataFrame(rows, schema=SHARES, orient="row")
 
@@ -226,13 +232,16 @@ def _layers(text: str, weights: str | None, layer_count: int | None) -> _Names |
 
 def _requests(text: str, weights: str | None) -> _Names | None:
     """Requests in a comma list; percent-encoded ids are decoded."""
-    ids = tuple(dict.fromkeys(unquote(part) for part in text.split(",") if part))
+    ids = tuple(unquote(part, errors="backslashreplace") for part in text.split(",") if part)
     return _named(ids, weights) if 0 < len(ids) <= MAX_REQUESTS else None
 
 
 def _named(values: tuple[int | str, ...], weights: str | None) -> _Names:
+    """The named layers or requests, each once: one that is named twice gets both its parts."""
     given = [part for part in (weights or "").split(",") if part]
-    fits = len(given) == len(values) and all(part.isascii() and part.isdigit() and len(part) <= 18 for part in given)  # noqa: PLR2004 (fits 64 bits)
-    if fits and len(values) > 1:
-        return _Names(values, tuple(int(part) for part in given), even=False)
-    return _Names(values, (1,) * len(values), even=len(values) > 1)
+    fits = len(given) == len(values) and all(part.isascii() and part.isdigit() and len(part) <= 15 for part in given)  # noqa: PLR2004 (a petabyte)
+    parts: dict[int | str, int] = {}
+    for index, value in enumerate(values):
+        parts[value] = parts.get(value, 0) + (int(given[index]) if fits else 1)
+    even = len(parts) > 1 and not fits
+    return _Names(tuple(parts), tuple(parts.values()), even=even, misfit=bool(given) and not fits)

@@ -8,7 +8,7 @@ import click
 
 from nsysparse import __version__
 from nsysparse.cli.talk import explain, set_verbosity
-from nsysparse.errors import NsysparseError
+from nsysparse.errors import NsysparseError, OutputError
 
 COMMANDS = ("report", "inspect", "export", "links", "models")
 _INTERRUPTED = 130
@@ -48,6 +48,8 @@ def main() -> None:
     set_verbosity(0)
     try:
         cli.main(standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except NsysparseError as error:
         sys.exit(explain(error))
     except click.exceptions.Exit as finished:
@@ -62,5 +64,8 @@ def main() -> None:
         # The reader went away (`| head`): nothing is wrong, and nothing more can be said on stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        # Everything read is guarded where it is read: this is stdout or stderr, on a full disk for example.
+        sys.exit(explain(OutputError(f"Output cannot be written ({error.strerror}).", "Check free space.")))
     except Exception as error:  # noqa: BLE001 (the last resort: a bug, said in one line)
         sys.exit(explain(error))

@@ -52,6 +52,8 @@ def write(content: str | bytes, target: Path | None, *, force: bool) -> None:
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     if target is None:
+        if sys.stdout is None:
+            raise OutputError("Standard output is closed.", "Name a file with -o.")
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -61,7 +63,7 @@ def write(content: str | bytes, target: Path | None, *, force: bool) -> None:
             raise OutputError(f"{target}: is a folder.", "Name a file.")
         if not force and target.exists() and not _is_ours(target):
             raise OutputError(
-                f"{target}: exists and was not written by nsysparse.", "Use another -o, or --force to replace it."
+                f"{target}: exists, and is no report of nsysparse.", "Use another -o, or --force to replace it."
             )
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, data)

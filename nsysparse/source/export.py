@@ -116,6 +116,8 @@ class Export:
         stored = {ours: theirs for ours, (theirs, _) in spec.columns.items() if theirs in present}
         expressions: dict[str, sa.ColumnElement[Any]] = {ours: sa.column(theirs) for ours, theirs in stored.items()}
         expressions |= {ours: expression for ours, (expression, _) in added.items()}
+        if not expressions:
+            return pl.DataFrame(schema=everything)
         statement = sa.select(*(expression.label(ours) for ours, expression in expressions.items()))
         statement = statement.select_from(sa.table(spec.table))
         if where is not None:

@@ -51,7 +51,7 @@ def read_trace(path: Path, trace_id: str, *, all_gpu_work: bool) -> Trace:
         typed = Ranges.validate(ranges.select(Ranges.column_names()))
         return Trace(
             trace_id=trace_id,
-            file=path.name,
+            file=shown_name(path.name),
             nsys_version=metadata.get("EXPORT_PRODUCT_VERSION"),
             schema_version=metadata.get("EXPORT_SCHEMA_VERSION"),
             duration_ns=_as_int(duration) or None,
@@ -66,6 +66,11 @@ def read_trace(path: Path, trace_id: str, *, all_gpu_work: bool) -> Trace:
         )
 
 
+def shown_name(name: str) -> str:
+    """A file name as text that can be written: bytes that are no UTF-8 become escapes."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _string_ids_like(pattern: str) -> sa.Select[Any]:
     """Ids of strings that look like `pattern`, whatever the case of ASCII letters."""
     return (
@@ -78,14 +83,19 @@ def _as_int(value: object) -> int:
 
 
 def _usable_times(
-    frame: pl.DataFrame, what: str, anomalies: Counter[str], longest: int = 2 * MAX_TIME_NS - 1
+    frame: pl.DataFrame,
+    what: str,
+    anomalies: Counter[str],
+    longest: int = 2 * MAX_TIME_NS - 1,
+    *,
+    open_ended: bool = True,
 ) -> pl.DataFrame:
-    """Without rows whose times are beyond any clock, run backwards or last too long; a null end (open range) stays."""
+    """Without rows whose times are beyond any clock, run backwards or last too long; `open_ended` keeps null ends."""
     sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & pl.col("end_ns").is_between(
         -MAX_TIME_NS, MAX_TIME_NS
-    ).fill_null(value=True)
+    ).fill_null(value=open_ended)
     length = pl.col("end_ns") - pl.col("start_ns")
-    kept = frame.filter(sane).filter(length.is_between(0, longest).fill_null(value=True))
+    kept = frame.filter(sane).filter(length.is_between(0, longest).fill_null(value=open_ended))
     if frame.height > kept.height:
         anomalies[f"{what}-with-impossible-times"] += frame.height - kept.height
     return kept
@@ -204,7 +214,10 @@ def _gpu_ops(export: Export, trace_id: str, anomalies: Counter[str], *, everythi
         parts += [_copies(export), _memsets(export), _graphs(export)]
     columns = ["kind", "name", "device_id", "stream_id", "process", "correlation_id", "start_ns", "end_ns", "bytes"]
     ops = pl.concat([part.select(*columns, "graph", "grid_x") for part in parts])
-    ops = _usable_times(ops, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS)
+    placed = ops.filter(pl.col("device_id").is_not_null())
+    if placed.height < ops.height:
+        anomalies["gpu-work-without-device"] += ops.height - placed.height
+    ops = _usable_times(placed, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS, open_ended=False)
     order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
     ops = (
         ops.sort(order, nulls_last=True)
@@ -229,8 +242,9 @@ def _gpu_work(frame: pl.DataFrame, kind: str, name: pl.Expr, nbytes: pl.Expr) ->
 def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
     where = None
     columns = export.columns(schema.KERNEL.table)
-    if not everything and "demangledName" in columns:
-        where = sa.column("demangledName").in_(_string_ids_like("%nccl%"))
+    names = [name for name in ("demangledName", "shortName") if name in columns]
+    if not everything and names:
+        where = sa.or_(*(sa.column(name).in_(_string_ids_like("%nccl%")) for name in names))
     frame = export.read(schema.KERNEL, where=where)
     frame = frame.with_columns(name_id=pl.coalesce("name_id", "short_name_id"))
     strings = export.read_strings(frame["name_id"])

@@ -33,21 +33,31 @@ def find_inputs(named: Sequence[str], stack: ExitStack) -> list[Path]:
                 "A trace cannot be read from standard input: SQLite needs a file it can seek in.",
                 "Save it to a file first.",
             )
-        path = Path(name)
-        if path.is_dir():
-            inside = sorted(path.glob("*.sqlite"))
-            if not inside:
-                raise InputError(f"{path.name or path}: no .sqlite file in this folder.", "Name the files themselves.")
-            found += inside
-        elif not path.exists() and glob.has_magic(name):
-            matches = sorted(Path(match) for match in glob.glob(name))  # noqa: PTH207 (a pattern may be absolute)
-            if not matches:
-                raise InputError(f"{name}: no file matches this pattern.", "Check the path.")
-            found += matches
-        else:
-            found.append(path)
+        if not name:
+            raise UsageError("A trace has an empty name.", "Name a .sqlite file, a folder of them, or a pattern.")
+        try:
+            found += _meant(name)
+        except (OSError, RuntimeError, ValueError) as error:  # also link loops, and names that no file can have
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{Path(name).name}: cannot be looked at ({reason}).", "Check path and rights.") from error
     distinct = list({path.resolve(): path for path in found}.values())
     return [_exported(path, stack) if path.suffix in REPORT_SUFFIXES and path.is_file() else path for path in distinct]
+
+
+def _meant(name: str) -> list[Path]:
+    path = Path(name)
+    if path.is_dir():
+        inside = sorted(entry for entry in path.iterdir() if entry.suffix == ".sqlite")
+        if not inside:
+            raise InputError(f"{path.name or path}: no .sqlite file in this folder.", "Name the files themselves.")
+        return inside
+    if not path.exists() and glob.has_magic(name):
+        matches = sorted(Path(match) for match in glob.glob(name))  # noqa: PTH207 (a pattern may be absolute)
+        if not matches:
+            raise InputError(f"{name}: no file matches this pattern.", "Check the path.")
+        return matches
+    path.resolve()
+    return [path]
 
 
 def _exported(report: Path, stack: ExitStack) -> Path:

@@ -38,8 +38,9 @@ def check_file(path: Path) -> None:
             raise InputError(f"{path.name}: not a regular file.", "Give the .sqlite file that `nsys export` wrote.")
         with path.open("rb") as file:
             head = file.read(len(LFS_MAGIC))
-    except OSError as error:
-        raise InputError(f"{path.name}: cannot be read ({error.strerror}).", "Check its permissions.") from error
+    except (OSError, RuntimeError, ValueError) as error:  # also link loops, and names that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path.name}: cannot be read ({reason}).", "Check path and permissions.") from error
     if not head:
         raise NotAnExport(f"{path.name}: the file is empty.", "Export again; the disk may have been full.")
     if head.startswith(LFS_MAGIC):
@@ -47,8 +48,8 @@ def check_file(path: Path) -> None:
     if not head.startswith(SQLITE_MAGIC):
         hint = f"An Nsight Systems report becomes one by `{NSYS_EXPORT} -o trace.sqlite report.nsys-rep`."
         raise NotAnExport(f"{path.name}: not a SQLite database (or encrypted).", hint)
-    for suffix in ("-wal", "-journal"):
-        sidecar = path.with_name(path.name + suffix)
+    # SQLite looks beside the file itself, not beside a link to it.
+    for sidecar in (path.resolve().with_name(path.resolve().name + suffix) for suffix in ("-wal", "-journal")):
         if sidecar.exists() and sidecar.stat().st_size > 0:
             raise InputError(
                 f"{path.name}: {sidecar.name} beside it holds unfinished writes, so its rows cannot be trusted.",
@@ -82,7 +83,7 @@ def readable(path: Path, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:
         raise InputError(
             f"{path.name}: {what} cannot be read ({error}).", "The file is damaged or cut off: export it again."
         ) from error

@@ -70,6 +70,7 @@ class Decoder:
                 self.undecodable += 1
                 return {}
             named = {FIELDS.get(str(key).strip().lower()): value for key, value in loaded.items()}
+            self.undecodable += any(isinstance(value, float) for name, value in named.items() if name)
             self._json[text] = {
                 column: value
                 for column, value in named.items()

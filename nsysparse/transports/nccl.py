@@ -32,8 +32,9 @@ def find(trace: Trace) -> dy.DataFrame[Found]:
 
     Purpose is set only where a collective call launched the kernel; all else is for later stages to decide.
     """
-    ranges = _ranges(trace)
-    kernels = _kernels(trace, ranges)
+    ops = _nccl_kernels(trace)
+    ranges = _ranges(trace, ops)
+    kernels = _kernels(trace, ops, ranges)
     found = pl.concat([_from_calls(trace, ranges, kernels), _from_lone_kernels(kernels)], how="diagonal")
     order = ["process", "thread", "call_start_ns", "start_ns", "device_id", "end_ns", "issue"]
     return Found.validate(
@@ -47,7 +48,7 @@ def find(trace: Trace) -> dy.DataFrame[Found]:
     )
 
 
-def _ranges(trace: Trace) -> pl.DataFrame:
+def _ranges(trace: Trace, ops: pl.DataFrame) -> pl.DataFrame:
     """NCCL's calls and group marks with `owner`: the range_id that launches them (null when it is not recorded)."""
     ranges = trace.ranges.filter(pl.col("style") == "push_pop").join(
         trace.labels.filter(nccl_domain.is_nccl()).select("label_id", "name"), on="label_id"
@@ -56,13 +57,37 @@ def _ranges(trace: Trace) -> pl.DataFrame:
     ranges = ranges.filter(pl.col("name").is_in(launching)).sort("range_id")  # per thread: by (start, -end)
     kinds = ranges["name"].replace_strict(_KINDS, default=CALL, return_dtype=pl.Int8).to_numpy()
     starts, ends = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
+    launched = np.zeros(ranges.height, dtype=bool)
+    calls = ranges.with_row_index("row").filter(pl.Series(kinds == CALL))
+    launched[_launching(ops, calls, "row").drop_nulls().to_numpy()] = True
     owner = np.full(ranges.height, -1, dtype=np.int64)
     for rows in _by_thread(ranges["thread"]):
-        position = launching_range(kinds[rows], starts[rows], ends[rows])
+        position = launching_range(kinds[rows], starts[rows], ends[rows], launched[rows])
         owner[rows] = np.where(position >= 0, rows[position], -1)
-    ids = ranges["range_id"].to_numpy()
-    owned = pl.Series(np.where(owner >= 0, ids[owner] if len(ids) else owner, -1), dtype=pl.Int64)
+    ids = ranges["range_id"].to_numpy().astype(np.int64)  # unsigned, -1 would wrap
+    owned = pl.Series(np.where(owner >= 0, ids[owner], -1) if len(ids) else owner, dtype=pl.Int64)
     return ranges.with_columns(owner=owned).with_columns(owner=pl.when(pl.col("owner") >= 0).then("owner"))
+
+
+def _launching(ops: pl.DataFrame, ranges: pl.DataFrame, key: str) -> pl.Series:
+    """For each operation the `key` of the innermost of these ranges in which it was launched; null where in none."""
+    found = np.full(ops.height, -1, dtype=np.int64)
+    lanes = {thread: rows for (thread,), rows in ranges.group_by("thread", maintain_order=True)}
+    launches = ops.select("launch_start_ns", "launch_end_ns", "launch_thread").with_row_index("op")
+    for (thread,), part in launches.group_by("launch_thread", maintain_order=True):
+        if thread not in lanes:
+            continue
+        lane = lanes[thread].sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
+        inside = innermost_container(
+            lane["start_ns"].to_numpy(),
+            lane["end_ns"].to_numpy(),
+            part["launch_start_ns"].to_numpy(),
+            part["launch_end_ns"].to_numpy(),
+        )
+        keys = lane[key].to_numpy().astype(np.int64)
+        found[part["op"].to_numpy()] = np.where(inside >= 0, keys[inside], -1)
+    series = pl.Series(key, found)
+    return pl.select(pl.when(series >= 0).then(series)).to_series()
 
 
 def _by_thread(threads: pl.Series) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -71,48 +96,36 @@ def _by_thread(threads: pl.Series) -> list[np.ndarray[tuple[int], np.dtype[np.in
     return [rows["row"].to_numpy().astype(np.int64) for _, rows in grouped]
 
 
-def _kernels(trace: Trace, ranges: pl.DataFrame) -> pl.DataFrame:
+def _nccl_kernels(trace: Trace) -> pl.DataFrame:
+    return trace.gpu_ops.filter(
+        (pl.col("kind") == "kernel") & pl.col("name").str.contains(nccl_domain.ANY_KERNEL)
+    ).with_columns(is_send_recv=pl.col("name").str.contains(nccl_domain.SEND_RECV_KERNEL))
+
+
+def _kernels(trace: Trace, ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFrame:
     """NCCL kernels that move point-to-point data, with `owner`: the NCCL range whose launch they came from.
 
-    A SendRecv kernel always counts. Another NCCL kernel counts only for a group of Sends and Receives that has no
-    SendRecv kernel: NCCL names a kernel after the first of the operations it serves.
+    A SendRecv kernel always counts. Of a group with Sends or Receives, other NCCL kernels count too where it has no
+    SendRecv kernel, several communicators (each has kernels of its own) or collectives: NCCL names a kernel after the
+    first of the operations it serves, and nothing says which kernel served which.
     """
-    ops = trace.gpu_ops.filter((pl.col("kind") == "kernel") & pl.col("name").str.contains(nccl_domain.ANY_KERNEL))
-    ops = ops.with_columns(is_send_recv=pl.col("name").str.contains(nccl_domain.SEND_RECV_KERNEL))
-    owners = ranges.filter(pl.col("owner") == pl.col("range_id").cast(pl.Int64)).select("range_id", "name", "thread",
-        "start_ns", "end_ns").vstack(_closing_ends(ranges)).unique("range_id").sort("range_id")  # fmt: skip
-    owner = np.full(ops.height, -1, dtype=np.int64)
-    launch_thread = ops["launch_thread"]
-    lanes = {thread: rows for (thread,), rows in owners.group_by("thread")}
-    for (thread,), part in (
-        ops.select("launch_start_ns", "launch_end_ns", launch_thread).with_row_index("row").group_by("launch_thread")
-    ):
-        if thread not in lanes:
-            continue
-        lane = lanes[thread].sort("start_ns", "end_ns", descending=[False, True])
-        inside = innermost_container(
-            lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy(),
-            part["launch_start_ns"].to_numpy(), part["launch_end_ns"].to_numpy(),
-        )  # fmt: skip
-        ids = lane["range_id"].to_numpy().astype(np.int64)
-        owner[part["row"].to_numpy()] = np.where(inside >= 0, ids[inside], -1)
-    ops = ops.with_columns(owner=pl.Series(owner)).with_columns(owner=pl.when(pl.col("owner") >= 0).then("owner"))
-    ops = ops.join(owners.select(owner=pl.col("range_id").cast(pl.Int64), owner_name="name"), on="owner", how="left")
-    point_to_point = ranges.filter(pl.col("name").is_in(list(SIDES)) & pl.col("owner").is_not_null())
-    serves_calls = pl.col("owner").is_in(point_to_point["owner"].unique().implode())
-    has_send_recv = pl.col("is_send_recv").any().over("owner")
-    ops = ops.with_columns(serves_calls=serves_calls.fill_null(value=False))
-    return ops.filter(
-        pl.col("is_send_recv") | (pl.col("serves_calls") & ~has_send_recv & pl.col("owner").is_not_null())
-    ).sort("start_ns", "end_ns", "device_id", "op_id")
-
-
-def _closing_ends(ranges: pl.DataFrame) -> pl.DataFrame:
-    """The GroupEnd ranges that launch a group."""
-    closing = ranges["owner"].drop_nulls().unique().cast(pl.UInt32)
-    return ranges.filter(pl.col("range_id").is_in(closing.implode())).select(
-        "range_id", "name", "thread", "start_ns", "end_ns"
+    owners = ranges.filter(pl.col("range_id").is_in(ranges["owner"].drop_nulls().unique().cast(pl.UInt32).implode()))
+    owner = _launching(ops, owners, "range_id").alias("owner")
+    communicators = ranges.join(trace.payloads.select("range_id", "communicator"), on="range_id", how="left")
+    served = communicators.group_by("owner").agg(
+        serves_calls=pl.col("name").is_in(list(SIDES)).any(),
+        is_mixed=pl.col("name").is_in(nccl_domain.COLLECTIVES).any()
+        | (pl.col("communicator").drop_nulls().n_unique() > 1),
+        collective=pl.col("name").filter(pl.col("name").is_in(nccl_domain.COLLECTIVES)).first(),
     )
+    ops = (
+        ops.with_columns(owner)
+        .join(served.drop_nulls("owner"), on="owner", how="left")
+        .with_columns(pl.col("serves_calls", "is_mixed").fill_null(value=False))
+    )
+    has_send_recv = pl.col("is_send_recv").any().over("owner")
+    other = pl.col("serves_calls") & (pl.col("is_mixed") | ~has_send_recv)
+    return ops.filter(pl.col("is_send_recv") | other).sort("start_ns", "end_ns", "device_id", "op_id")
 
 
 def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
@@ -211,7 +224,7 @@ def _share_time(calls: pl.DataFrame) -> pl.DataFrame:
 def _from_lone_kernels(kernels: pl.DataFrame) -> pl.DataFrame:
     """SendRecv kernels that no recorded Send or Recv call launched: data moved, how much and where to is unknown."""
     lone = kernels.filter(~pl.col("serves_calls"))
-    collective = pl.col("owner_name").is_in(nccl_domain.COLLECTIVES)
+    collective = pl.col("collective").is_not_null()
     return lone.select(
         "start_ns", "end_ns", "device_id", "stream_id", "process",
         time_ns=pl.col("end_ns") - pl.col("start_ns"),
@@ -222,7 +235,7 @@ def _from_lone_kernels(kernels: pl.DataFrame) -> pl.DataFrame:
         channels="grid_x",
         side=pl.lit(None, dtype=pl.String),
         purpose=pl.when(collective).then(pl.lit("other")),
-        purpose_rule=pl.when(collective).then(pl.concat_str(pl.lit("nccl/"), "owner_name")),
+        purpose_rule=pl.when(collective).then(pl.concat_str(pl.lit("nccl/"), "collective")),
         thread="launch_thread",
         call_start_ns="launch_start_ns",
         call_end_ns="launch_end_ns",

@@ -1,4 +1,4 @@
-"""Which NCCL call launched a kernel: an ungrouped call itself, or the end of its outermost group.
+"""Which NCCL range launches a call: the call's own, or the end of its outermost group.
 
 Inside ncclGroupStart … ncclGroupEnd nothing is launched until the outermost group of the thread ends; then one or
 more kernels serve all its calls. NCCL up to 2.23 nests Group ranges inside every Send and Recv, which are no groups.
@@ -9,44 +9,68 @@ from numpy.typing import NDArray
 
 from nsysparse.intervals import Ints, innermost_container
 
-CALL, GROUP_START, GROUP_END = 0, 1, 2
+# In the order in which they take effect at the same instant.
+GROUP_START, CALL, GROUP_END = 0, 1, 2
+Flags = NDArray[np.bool_]
 
 
-def launching_range(kinds: NDArray[np.int8], starts: Ints, ends: Ints) -> Ints:
-    """For the NCCL ranges of one thread, sorted by (start, -end): the position of the range that launches each call.
+def launching_range(kinds: NDArray[np.int8], starts: Ints, ends: Ints, launched: Flags) -> Ints:
+    """For the NCCL ranges of one thread: the position of the range that launches each call.
 
     Args:
-        kinds: CALL, GROUP_START or GROUP_END per range.
-        starts: Range starts.
+        kinds: GROUP_START, CALL or GROUP_END per range.
+        starts: Range starts, sorted by (start, -end).
         ends: Range ends.
+        launched: Whether a kernel was launched inside the range. A call that launches for itself is in no group, so a
+            lost GroupEnd is noticed there and does not swallow what follows.
 
     Returns:
         Per range: its own position for an ungrouped call, the closing GroupEnd's for a grouped one, -1 for a call
         whose group never ends in the capture, and -1 for Group ranges themselves.
     """
     owner = np.full(len(kinds), -1, dtype=np.int64)
-    calls = np.flatnonzero(kinds == CALL)
-    marks = np.flatnonzero(kinds != CALL)
-    # Group ranges inside a call's own range belong to that call.
-    inside = innermost_container(starts[calls], ends[calls], starts[marks], ends[marks])
-    marks = marks[inside < 0]
-    if len(marks) == 0:
-        owner[calls] = calls
+    calls, marks = np.flatnonzero(kinds == CALL), np.flatnonzero(kinds != CALL)
+    if len(calls) == 0:
         return owner
-    step = np.where(kinds[marks] == GROUP_START, 1, -1)
-    opening = np.flatnonzero(step == 1)
-    # Group ends before the first start: the capture began inside that many groups.
-    inherited = int(opening[0]) if len(opening) else len(step)
-    walk = inherited + np.cumsum(step)
-    depth = walk - np.minimum(np.minimum.accumulate(walk), 0)  # a stray end never goes below zero
-    depth_before = np.concatenate([[inherited], depth[:-1]])
-    # A call sees the depth after the last group mark before it.
-    seen = np.searchsorted(marks, calls, side="left")
-    grouped = np.concatenate([[inherited], depth])[seen] > 0
-    owner[calls[~grouped]] = calls[~grouped]
-    closes = np.flatnonzero((step == -1) & (depth == 0) & (depth_before > 0))
-    if len(closes):
-        nxt = np.searchsorted(closes, seen[grouped], side="left")
-        closed = nxt < len(closes)
-        owner[calls[grouped][closed]] = marks[closes[nxt[closed]]]
+    around = calls[innermost_container(starts[calls], ends[calls], starts[marks], ends[marks])]
+    # Strictly: a group may start or end in the very nanosecond in which its call does.
+    marks = marks[~((starts[around] < starts[marks]) & (ends[around] > ends[marks]))]
+    events = np.concatenate([calls, marks])
+    events = events[np.lexsort((kinds[events], starts[events]))]
+    step = np.where(kinds[events] == GROUP_START, 1, np.where(kinds[events] == GROUP_END, -1, 0)).astype(np.int64)
+    resets = (kinds[events] == CALL) & launched[events]
+    depth = _depth(step, resets)
+    alone = depth == 0
+    is_call = kinds[events] == CALL
+    owner[events[is_call & alone]] = events[is_call & alone]
+    before = np.concatenate([[depth[0] - step[0]], depth[:-1]]) if len(depth) else depth
+    closes = np.flatnonzero((step == -1) & (depth == 0) & (before > 0))
+    grouped = np.flatnonzero(is_call & ~alone)
+    following = np.searchsorted(closes, grouped)
+    # A group that something launched on its own interrupts has lost its end.
+    next_reset = np.append(np.flatnonzero(resets), len(events))
+    interrupted = next_reset[np.searchsorted(next_reset, grouped)]
+    closed = following < len(closes)
+    closed[closed] &= closes[following[closed]] < interrupted[closed]
+    owner[events[grouped[closed]]] = events[closes[following[closed]]]
     return owner
+
+
+def _depth(step: Ints, resets: Flags) -> Ints:
+    """How many groups are open after each event; a reset closes all, a stray end none.
+
+    Ends before the first start mean that the capture began inside that many groups.
+    """
+    if len(step) == 0:
+        return step
+    segment = np.cumsum(resets)
+    opening = np.flatnonzero((step == 1) | resets)
+    inherited = int((step[: opening[0] if len(opening) else len(step)] == -1).sum())
+    walk = inherited + np.cumsum(step)
+    first = np.searchsorted(segment, np.arange(segment[-1] + 1))
+    base = np.where(np.arange(segment[-1] + 1) == 0, 0, walk[first])
+    walk = walk - base[segment]
+    # Far apart, the segments do not see each other's minima.
+    apart = np.int64(2 * len(step) + 2) * segment
+    lowest = np.minimum.accumulate(walk - apart) + apart
+    return np.asarray(walk - np.minimum(lowest, 0), dtype=np.int64)

@@ -213,3 +213,36 @@ def test_sizes_no_message_can_have_are_unknown_and_counted(tmp_path: Path) -> No
     trace = read_trace(scene.builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False)
     assert find(trace)["bytes"].to_list() == [None]
     assert trace.anomalies["sizes-impossible"] == 1
+
+
+def test_all_to_all_in_a_group_is_other(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.call("ncclGroupStart", 100)
+    scene.call("ncclAlltoAll", 120, nbytes=64, communicator=5)
+    scene.call("ncclGroupEnd", 160)
+    scene.kernel(163, 1000, 1100)
+    assert scene.found(tmp_path).select("side", "purpose", "purpose_rule").rows() == [
+        (None, "other", "nccl/ncclAlltoAll")
+    ]
+
+
+def test_a_group_over_two_communicators_invents_no_rate(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.call("ncclGroupStart", 100)
+    scene.call("ncclAllReduce", 110, nbytes=8, communicator=7)
+    scene.call("ncclSend", 130, nbytes=10**9, peer=1, communicator=7)
+    scene.call("ncclSend", 150, nbytes=1000, peer=1, communicator=8)
+    scene.call("ncclGroupEnd", 170)
+    scene.kernel(173, 1_000, 10_001_000, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)")
+    scene.kernel(176, 1_000, 11_000)
+    found = scene.found(tmp_path)
+    assert found.select("start_ns", "end_ns", "kernel_count").unique().rows() == [(1_000, 10_001_000, 2)]
+    assert found["time_ns"].sum() == 10_010_000
+
+
+def test_a_call_whose_group_never_ends_has_no_kernel(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.call("ncclGroupStart", 100)
+    scene.call("ncclSend", 120, nbytes=8, peer=1)
+    scene.call("ncclSend", 140, nbytes=8, peer=2)
+    assert scene.found(tmp_path).select("group_key", "kernel_ops", "time_ns").unique().rows() == [(None, None, None)]

@@ -5,14 +5,15 @@ import pytest
 
 from nsysparse.transports.nccl_groups import CALL, GROUP_END, GROUP_START, launching_range
 
-KINDS = {"c": CALL, "(": GROUP_START, ")": GROUP_END}
+KINDS = {"c": CALL, "C": CALL, "(": GROUP_START, ")": GROUP_END}
 
 
 def owners(pattern: str) -> list[int]:
-    """One range of 10 ns per character, 20 ns apart."""
+    """One range of 10 ns per character, 20 ns apart; `C` is a call inside which a kernel was launched."""
     kinds = np.array([KINDS[letter] for letter in pattern], dtype=np.int8)
     starts = np.arange(len(pattern), dtype=np.int64) * 20
-    return launching_range(kinds, starts, starts + 10).tolist()
+    launched = np.array([letter == "C" for letter in pattern], dtype=bool)
+    return launching_range(kinds, starts, starts + 10, launched).tolist()
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,11 @@ def owners(pattern: str) -> list[int]:
         ("(c))c", [-1, 2, -1, -1, 4]),
         ("(c))(c)", [-1, 2, -1, -1, -1, 6, -1]),
         ("", []),
+        # A call that launches for itself proves that a group before it lost its end.
+        ("(cCCc", [-1, -1, 2, 3, 4]),
+        ("(c(cC(c)C", [-1, -1, -1, -1, 4, -1, 7, -1, 8]),
+        ("(cC)c)", [-1, -1, 2, -1, 4, -1]),
+        ("c)C", [1, -1, 2]),
     ],
 )
 def test_owner(pattern: str, expected: list[int]) -> None:
@@ -44,4 +50,16 @@ def test_group_ranges_inside_a_call_are_no_groups() -> None:
     )
     starts = np.array([0, 10, 30, 200, 220, 225, 235, 300], dtype=np.int64)
     ends = np.array([100, 20, 40, 210, 280, 230, 240, 310], dtype=np.int64)
-    assert launching_range(kinds, starts, ends).tolist() == [0, -1, -1, -1, 7, -1, -1, -1]
+    assert launching_range(kinds, starts, ends, np.zeros(8, dtype=bool)).tolist() == [0, -1, -1, -1, 7, -1, -1, -1]
+
+
+@pytest.mark.parametrize("length", [0, 1])
+def test_marks_in_the_same_nanosecond_as_the_call_are_still_marks(length: int) -> None:
+    # GroupStart at the start of the Send, GroupEnd at its end.
+    kinds = np.array([CALL, GROUP_START, GROUP_END], dtype=np.int8)
+    starts = np.array([100, 100, 110], dtype=np.int64)
+    ends = np.array([110, 100 + length, 110 + length], dtype=np.int64)
+    order = np.lexsort((-ends, starts))
+    got = launching_range(kinds[order], starts[order], ends[order], np.zeros(3, dtype=bool))
+    call, end = (int(np.flatnonzero(kinds[order] == kind)[0]) for kind in (CALL, GROUP_END))
+    assert got[call] == end
