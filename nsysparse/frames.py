@@ -74,6 +74,9 @@ class GpuOps(dy.Schema):
     kind = dy.String(nullable=False, metadata={"about": "kernel, memcpy, memset or graph"})
     name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
     device_id = dy.Int64(nullable=False, metadata={"about": "CUDA ordinal of the device"})
+    gpu_id = dy.Int64(
+        nullable=True, metadata={"about": "the physical GPU, where the file says; ordinals are a process's own"}
+    )
     stream_id = dy.Int64(nullable=True, metadata={"about": "CUDA stream"})
     process = dy.Int64(nullable=True, metadata={"about": "global process id of the export"})
     correlation_id = dy.Int64(nullable=True, metadata={"about": "joins it to its launch, within the process"})
@@ -115,9 +118,15 @@ class Found(dy.Schema):
         nullable=True, metadata={"about": "own rank in the communicator; null when neither recorded nor implied"}
     )
     peer = dy.Int64(nullable=True, metadata={"about": "the other rank in the communicator; null when not recorded"})
+    rank_count = dy.Int64(
+        nullable=True, metadata={"about": "ranks in the communicator, where its creation was recorded"}
+    )
     is_self = dy.Bool(nullable=True, metadata={"about": "peer is the own rank; null when either is unknown"})
     is_first_use = dy.Bool(nullable=True, metadata={"about": "pays connection set-up; null without communicator"})
     device_id = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal of the device"})
+    gpu_id = dy.Int64(
+        nullable=True, metadata={"about": "the physical GPU, where the file says; ordinals are a process's own"}
+    )
     stream_id = dy.Int64(nullable=True, metadata={"about": "CUDA stream"})
     process = dy.Int64(nullable=True, metadata={"about": "global process id of the export"})
     thread = dy.Int64(nullable=True, metadata={"about": "global thread id of the export"})
@@ -135,6 +144,9 @@ class Transfers(Found):
     )
     purpose = dy.String(nullable=False, metadata={"about": "kv, other or unknown"})
     purpose_rule = dy.String(nullable=False, metadata={"about": "what decided the purpose"})
+    gpu = dy.String(
+        nullable=True, metadata={"about": "the device it ran on, or that its thread or process uses otherwise"}
+    )
     pair_id = dy.UInt32(
         nullable=True, metadata={"about": "equal for the two sides of one movement; null when unpaired"}
     )
@@ -224,7 +236,7 @@ def exported_transfers(transfers: pl.DataFrame) -> pl.DataFrame:
         "transfer_id", "trace_id", "transport", "side", "purpose", "purpose_rule", "interval_kind", "start_ns",
         "end_ns", "time_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "bytes", "bytes_source",
         "communicator", "rank", "peer", "pair_id", "pairing", "is_self", "is_first_use", "layer", "layer_provenance",
-        "request_id", "request_provenance", "phase", "role", "is_movement", "wire_reason", "channels", "kernel_count",
+        "request_id", "request_provenance", "phase", "role", "is_movement", "wire_reason", "channels", "gpu", "kernel_count",
         "group_key", "pid", "tid",
         "device_id", "stream_id", "call_start_ns", "call_end_ns",
     )  # fmt: skip

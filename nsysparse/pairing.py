@@ -8,7 +8,9 @@ from collections import Counter
 
 import polars as pl
 
-NODE = ["trace_id", "process", "place"]
+from nsysparse.frames import pid
+
+NODE = ["trace_id", "process", "gpu"]
 LANE = ["communicator", "source", "target"]
 
 
@@ -23,35 +25,49 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
         The same rows in the same order. Of a pair, the receive side stands for the movement, unless only the send
         side's interval was recorded. The purpose that one side knows holds for both.
     """
-    ranked = _with_ranks(_with_place(transfers))
+    ranked = _with_ranks(_with_gpu(transfers))
     lanes = _with_lanes(ranked)
     pairs = _pairs(lanes, anomalies)
     paired = _join_pairs(ranked, pairs, anomalies)
-    return _count_movements(paired, lanes, anomalies).drop("node", "place")
+    return _count_movements(paired, lanes, anomalies).drop("node")
 
 
-def _with_place(transfers: pl.DataFrame) -> pl.DataFrame:
-    """Add `place`: the device, or where no kernel says it, the one device that the thread or process uses otherwise.
+def _with_gpu(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Add `gpu`: a name for the device, or where no kernel says it, for the one that the thread or process uses otherwise.
 
-    A process that drives several devices is a node on each of them.
+    Ordinals are a process's own: where the file does not map them, two processes with the same ordinal may or may not
+    share a device, and are told apart.
     """
-    device = pl.col("device_id").drop_nulls()
+    lone = pl.col("process").n_unique().over("trace_id", "device_id") == 1
+    ordinal = pl.concat_str(pl.lit("gpu"), "device_id")
+    label = (
+        pl.when(pl.col("gpu_id").is_not_null())
+        .then(pl.concat_str(pl.lit("gpu"), "gpu_id"))
+        .when(lone)
+        .then(ordinal)
+        .otherwise(pl.concat_str(ordinal, pl.lit("/pid"), pid(pl.col("process"))))
+    )
+    named = transfers.with_columns(gpu=pl.when(pl.col("device_id").is_not_null()).then(label))
+    known = pl.col("gpu").drop_nulls()
 
     def usual(*lane: str) -> pl.Expr:
-        return pl.when(device.n_unique().over(lane) == 1).then(device.first().over(lane))
+        return pl.when(known.n_unique().over(lane) == 1).then(known.first().over(lane))
 
-    return transfers.with_columns(
-        place=pl.coalesce("device_id", usual("trace_id", "process", "thread"), usual("trace_id", "process"))
-    )
+    single = pl.col("device_count").fill_null(0) <= 1
+    elsewhere = pl.coalesce(usual("trace_id", "process", "thread"), usual("trace_id", "process"))
+    return named.with_columns(gpu=pl.coalesce("gpu", pl.when(single).then(elsewhere)))
 
 
 def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
-    """Own rank where it is not recorded but follows: of two nodes in a communicator, each is whom the other names."""
+    """Own rank where it is not recorded but follows: of two nodes in a communicator, each is whom the other names.
+
+    That is sure only in a communicator of two, whose ranks are 0 and 1: in a larger one both may talk to others.
+    """
     remote = transfers.filter(pl.col("peer").is_not_null() & ~pl.col("is_self").fill_null(value=False))
     nodes = (
         remote.group_by("communicator", *NODE)
-        .agg(pl.col("peer").unique())
-        .filter(pl.col("peer").list.len() == 1)
+        .agg(pl.col("peer").unique(), pl.col("rank_count").max())
+        .filter((pl.col("peer").list.len() == 1) & (pl.col("rank_count").fill_null(2) == 2))  # noqa: PLR2004 (two ranks)
         .with_columns(pl.col("peer").list.first())
     )
     count = remote.select("communicator", *NODE).unique().group_by("communicator").len("nodes")
@@ -60,6 +76,8 @@ def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
     follows = (
         two.join(other, on="communicator", nulls_equal=True)
         .filter(pl.struct(NODE).ne_missing(pl.col("other")))
+        .filter(pl.min_horizontal("peer", "inferred") == 0, pl.max_horizontal("peer", "inferred") == 1)
+        .filter(pl.col("peer") != pl.col("inferred"))
         .select("communicator", *NODE, "inferred")
     )
     joined = transfers.join(follows, on=["communicator", *NODE], how="left", nulls_equal=True, maintain_order="left")
@@ -164,10 +182,20 @@ def _count_movements(transfers: pl.DataFrame, lanes: pl.DataFrame, anomalies: Co
     may_meet = pl.col("source").is_not_null() | (places > 1) | (pl.col("device_count") > 1)
     own_copy = pl.col("is_self").fill_null(value=False)
     both = left.filter(may_meet | own_copy).with_columns(own_copy=own_copy, peerless=pl.col("peer").is_null())
-    key = ["purpose", "communicator", "source", "target", "own_copy", "peerless"]
-    tally = both.group_by(key).agg(sends=(pl.col("side") == "send").sum(), recvs=(pl.col("side") == "recv").sum())
+    key = ["communicator", "source", "target", "own_copy", "peerless"]
+    sending, decided = pl.col("side") == "send", pl.col("purpose") != "unknown"
+    tally = both.group_by(key).agg(
+        sends=sending.sum(),
+        recvs=(~sending).sum(),
+        sends_decided=(sending & decided).sum(),
+        recvs_decided=(~sending & decided).sum(),
+    )
     doubled = both.join(tally.filter((pl.col("sends") > 0) & (pl.col("recvs") > 0)), on=key, nulls_equal=True)
-    lesser = pl.when(pl.col("sends") > pl.col("recvs")).then(pl.lit("recv")).otherwise(pl.lit("send"))
+    # On a tie the side whose surroundings say more, and else the receives stand: decode waits there.
+    more = (pl.col("sends") > pl.col("recvs")) | (
+        (pl.col("sends") == pl.col("recvs")) & (pl.col("sends_decided") > pl.col("recvs_decided"))
+    )
+    lesser = pl.when(more).then(pl.lit("recv")).otherwise(pl.lit("send"))
     silent = doubled.filter(pl.col("side") == lesser)
     if silent.filter(~pl.col("own_copy")).height:
         anomalies["movements-counted-by-side"] += silent.filter(~pl.col("own_copy")).height

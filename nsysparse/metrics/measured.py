@@ -7,7 +7,7 @@ import polars as pl
 from nsysparse.analysis import Distribution
 from nsysparse.intervals import union_lengths
 
-DEVICE = ["trace_id", "device_id"]
+DEVICE = ["trace_id", "gpu"]
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -57,7 +57,7 @@ def busy(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """Time covered by at least one interval per device, and of the devices the longest.
 
     Args:
-        intervals: `trace_id`, `device_id`, `start_ns`, `end_ns` and the columns `by`; rows without an interval
+        intervals: `trace_id`, `gpu`, `start_ns`, `end_ns` and the columns `by`; rows without an interval
             cover nothing.
         by: What to tell apart; empty for one number over all.
 

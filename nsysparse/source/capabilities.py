@@ -131,7 +131,7 @@ def _gpu_names(export: Export) -> Capability:
     if export.count(schema.GPUS.table):
         return Capability("present")
     reason = f"no device is named (no rows in {schema.GPUS.table}), so the link can only be named by you"
-    return Capability("absent", reason, "nsysparse report TRACE --link ID")
+    return Capability("absent", reason, "nsysparse links list")
 
 
 def _utc(export: Export) -> Capability:

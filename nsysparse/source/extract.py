@@ -12,7 +12,7 @@ import polars as pl
 import sqlalchemy as sa
 
 from nsysparse.analysis import Gpu
-from nsysparse.frames import GpuOps, Labels, Payloads, Ranges, thread_process
+from nsysparse.frames import GpuOps, Labels, Payloads, Ranges, pid, thread_process
 from nsysparse.source import schema
 from nsysparse.source.capabilities import capabilities
 from nsysparse.source.export import Export
@@ -224,7 +224,7 @@ def _gpu_ops(export: Export, trace_id: str, anomalies: Counter[str], *, everythi
         .with_row_index("op_id")
         .with_columns(pl.col("op_id").cast(pl.UInt32), trace_id=pl.lit(trace_id))
     )
-    launched = with_launches(export, ops, anomalies, everything=everything)
+    launched = with_launches(export, _with_gpu(export, ops), anomalies, everything=everything)
     return GpuOps.validate(launched.select(GpuOps.column_names()))
 
 
@@ -268,16 +268,25 @@ def _graphs(export: Export) -> pl.DataFrame:
 
 
 def _gpus(export: Export, ops: pl.DataFrame) -> tuple[Gpu, ...]:
-    """Devices by CUDA ordinal: what TARGET_INFO_* names, and every device that ran something."""
-    hardware = export.read(schema.GPUS)
-    by_gpu = {row["gpu_id"]: row for row in hardware.sort("gpu_id").iter_rows(named=True)}
-    names: dict[int, str | None] = {}
-    for row in export.read(schema.CUDA_DEVICES).sort("device_id", "gpu_id", nulls_last=True).iter_rows(named=True):
-        if row["device_id"] is not None and row["gpu_id"] in by_gpu:
-            names.setdefault(row["device_id"], by_gpu[row["gpu_id"]]["name"])
-    if not names:
-        for gpu_id, row in by_gpu.items():
-            names.setdefault(gpu_id if row["cuda_device"] is None else row["cuda_device"], row["name"])
-    for device in ops["device_id"].unique().to_list():
+    """Devices by their GPU id, or CUDA ordinal where the file has no ids: those it names, and all that ran something."""
+    hardware = export.read(schema.GPUS).sort("gpu_id")
+    names = dict(hardware.select("gpu_id", "name").iter_rows())
+    if not export.has(schema.CUDA_DEVICES):  # older files: one CUDA ordinal per GPU
+        ordinals = hardware.select(pl.coalesce("cuda_device", "gpu_id"), "name")
+        names = dict(ordinals.iter_rows())
+    for device in ops.select(pl.coalesce("gpu_id", "device_id"))["gpu_id"].unique().to_list():
         names.setdefault(device, None)
     return tuple(Gpu(device, names[device]) for device in sorted(names))
+
+
+def _with_gpu(export: Export, ops: pl.DataFrame) -> pl.DataFrame:
+    """Add `gpu_id`: a process sees the devices it was given under ordinals of its own, which the file may map."""
+    mapped = export.read(schema.CUDA_DEVICES).drop_nulls(["gpu_id", "device_id", "pid"])
+    one = mapped.group_by("device_id", "pid").agg(pl.col("gpu_id").unique()).filter(pl.col("gpu_id").list.len() == 1)
+    return (
+        ops.with_columns(pid=pid(pl.col("process")))
+        .join(
+            one.with_columns(pl.col("gpu_id").list.first()), on=["device_id", "pid"], how="left", maintain_order="left"
+        )
+        .drop("pid")
+    )

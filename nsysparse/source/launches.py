@@ -34,9 +34,13 @@ def with_launches(export: Export, ops: pl.DataFrame, anomalies: Counter[str], *,
         anomalies["launches-repeated"] += repeated
     # Of several calls with the same ids the latest that started before the work; failing that (skewed clock) the first.
     sought = keyed.select("op_id", *_KEY, at="start_ns").sort("at", "op_id")
-    before = sought.join_asof(calls, left_on="at", right_on="launch_start_ns", by=_KEY, strategy="backward")
+    before = sought.join_asof(
+        calls, left_on="at", right_on="launch_start_ns", by=_KEY, strategy="backward", check_sortedness=False
+    )
     late = before.filter(pl.col("launch_thread").is_null()).select("op_id", *_KEY, "at")
-    after = late.join_asof(calls, left_on="at", right_on="launch_start_ns", by=_KEY, strategy="forward")
+    after = late.join_asof(
+        calls, left_on="at", right_on="launch_start_ns", by=_KEY, strategy="forward", check_sortedness=False
+    )
     matched = pl.concat([before, after]).filter(pl.col("launch_thread").is_not_null())
     if ops.height > matched.height:
         anomalies["gpu-work-without-launch"] += ops.height - matched.height

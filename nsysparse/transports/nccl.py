@@ -149,6 +149,7 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
         device_id=pl.when(pl.col("device_id").n_unique() == 1).then(pl.col("device_id").first()),
         stream_id=pl.when(pl.col("device_id").n_unique() == 1).then(pl.col("stream_id").min()),
         device_count=pl.col("device_id").n_unique().cast(pl.UInt32),
+        gpu_id=pl.when(pl.col("device_id").n_unique() == 1).then(pl.col("gpu_id").first()),
         channels=pl.col("grid_x").max(),
     )  # fmt: skip
     calls = (
@@ -175,13 +176,10 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     created = trace.payloads.filter(pl.col("rank").is_not_null() & pl.col("communicator").is_not_null()).join(
         trace.ranges.select("range_id", "process"), on="range_id"
     )
-    only = (
-        created.group_by(lane)
-        .agg(pl.col("rank").unique())
-        .with_columns(
-            created=pl.lit(value=True), own=pl.when(pl.col("rank").list.len() == 1).then(pl.col("rank").list.first())
-        )
-        .drop("rank")
+    only = created.group_by(lane).agg(
+        pl.col("rank_count").max(),
+        own=pl.when(pl.col("rank").n_unique() == 1).then(pl.col("rank").first()),
+        created=pl.lit(value=True),
     )
     by_device = (
         created.group_by(*lane, device_id="device")
@@ -226,7 +224,7 @@ def _from_lone_kernels(kernels: pl.DataFrame) -> pl.DataFrame:
     lone = kernels.filter(~pl.col("serves_calls"))
     collective = pl.col("collective").is_not_null()
     return lone.select(
-        "start_ns", "end_ns", "device_id", "stream_id", "process",
+        "start_ns", "end_ns", "device_id", "gpu_id", "stream_id", "process",
         time_ns=pl.col("end_ns") - pl.col("start_ns"),
         kernel_count=pl.lit(1, dtype=pl.UInt32),
         device_count=pl.lit(1, dtype=pl.UInt32),
