@@ -67,6 +67,7 @@ def with_wire(transfers: pl.DataFrame) -> pl.DataFrame:
     Per transfer `time_ns = wire_ns + peer_wait_ns`, and the sum of `wire_ns` over a group is its kernels' time with a
     peer. Transfers of a fused kernel whose sizes are unknown have none: nothing says how the kernel's time divides.
     """
+    transfers = transfers.with_columns(staging_bytes=pl.col("channels").fill_null(MOST_CHANNELS) * BUFFER_BYTES)
     groups = _groups(transfers)
     judged = group_wire(groups, exchanges(transfers)).select("group", "group_wire_ns", "wire_basis", "wire_reason")
     numbered = transfers.join(groups.select(*GROUP, "group"), on=GROUP, how="left", maintain_order="left")

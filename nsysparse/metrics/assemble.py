@@ -21,14 +21,16 @@ from nsysparse.analysis import (
 )
 from nsysparse.catalog.entries import Model
 from nsysparse.metrics.attributed import layer_request, layers, requests, unattributed
+from nsysparse.metrics.bounds import movement_rate, with_spans
 from nsysparse.metrics.links import links, message_sizes, with_ends
-from nsysparse.metrics.measured import Measured, distribution, interval_rate, steady
+from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.reasons import reasons
 from nsysparse.metrics.totals import excluded, totals
 from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
 from nsysparse.theory.kv_cache import bytes_per_token
 from nsysparse.theory.links import Peak
+from nsysparse.units import NS_PER_MS
 
 
 def assemble(
@@ -53,7 +55,7 @@ def assemble(
         model: The model served, if named.
         peak: The link's rates, if named.
     """
-    ended = with_ends(measured)
+    ended = with_spans(with_ends(measured), measured)
     found_links, found_totals, left_out = links(ended, peak), totals(measured), excluded(measured)
     found_requests = requests(measured, announced, model)
     too_fast = sum(link.inconsistent_count for link in found_links)
@@ -70,7 +72,7 @@ def assemble(
         traces=tuple(traces),
         settings=settings,
         totals=found_totals,
-        summary=_summary(measured),
+        summary=_summary(ended),
         links=found_links,
         ports=None,
         layers=layers(measured),
@@ -103,10 +105,13 @@ _METRICS = (
 )  # fmt: skip
 
 
-def _summary(measured: Measured) -> dict[str, Distribution | None]:
-    counted = steady(measured.movements)
+def _summary(spanned: pl.DataFrame) -> dict[str, Distribution | None]:
+    counted = steady(spanned)
+    wire = pl.when(pl.col("wire_ns") > 0).then(pl.col("bytes") / pl.col("wire_ns"))
     known = {
-        "kernel_gb_s": distribution(counted.select(interval_rate().alias("rate"))["rate"]),
+        "wire_gb_s": distribution(counted.select(wire.alias("rate"))["rate"]),
+        "kernel_gb_s": distribution(counted.select(movement_rate().alias("rate"))["rate"]),
+        "peer_wait_ms": distribution(counted["peer_wait_ns"] / NS_PER_MS),
         "message_bytes": distribution(counted["bytes"]),
     }
     return {name: known.get(name) for name in _METRICS}

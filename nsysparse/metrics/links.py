@@ -1,31 +1,25 @@
-"""Directed links: what crossed each, how fast at least, and what it could have done."""
+"""Directed links: what crossed each, how fast, and what it could have done."""
+
+from typing import Any
 
 import polars as pl
 
-from nsysparse.analysis import Link, MessageSize
+from nsysparse.analysis import Distribution, Link, MessageSize
 from nsysparse.intervals import union_lengths
-from nsysparse.metrics.measured import Measured, busy_total, distribution, interval_rate, known_sum, steady
+from nsysparse.metrics.bounds import LINK, link_rates, movement_rate
+from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr, steady
 from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
-from nsysparse.units import gb_s
 
 UNKNOWN_END = "unknown"
+WIRE, KERNEL = "wire", "kernel"
 
 
 def with_ends(measured: Measured) -> pl.DataFrame:
-    """Movements with `src` and `dst`: `trace:gpuN` where the device is known, else `communicator:rank`, else unknown.
-
-    A call whose kernel was not recorded ran on the one device that its process uses for the same communicator.
-    """
-    lane = ["trace_id", "process", "communicator"]
-    devices = pl.col("device_id").drop_nulls()
-    usual = pl.when(devices.n_unique().over(lane) == 1).then(devices.first().over(lane))
+    """Movements with `src` and `dst`: `trace:gpuN` where the device is known, else `communicator:rank`, else unknown."""
     ends = measured.transfers.filter(pl.col("side").is_in(["send", "recv"])).with_columns(
-        device_id=pl.coalesce("device_id", usual)
-    )
-    ends = ends.with_columns(
-        end=pl.when(pl.col("device_id").is_not_null())
-        .then(pl.concat_str("trace_id", pl.lit(":gpu"), "device_id"))
+        end=pl.when(pl.col("gpu").is_not_null())
+        .then(pl.concat_str("trace_id", pl.lit(":"), "gpu"))
         .when(pl.col("communicator").is_not_null() & pl.col("rank").is_not_null())
         .then(pl.concat_str("communicator", pl.lit(":"), "rank"))
     )
@@ -49,15 +43,48 @@ def with_ends(measured: Measured) -> pl.DataFrame:
     ).with_columns(link_key=pl.concat_str("src", pl.lit("->"), "dst"))
 
 
-def links(ended: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
+def links(spanned: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
     """One entry per directed link and transport, sorted by key.
 
     Args:
-        ended: From `with_ends`.
+        spanned: Movements from `with_ends` and `with_spans`.
         peak: What the user says the links are; None leaves theory unknown.
     """
-    grouped = ended.sort("link_key", "transport").group_by("link_key", "transport", maintain_order=True)
-    return tuple(_link(str(key), str(transport), rows, peak) for (key, transport), rows in grouped)
+    counted = steady(spanned)
+    fast = pl.col("bytes").is_not_null() & (movement_rate() > (peak.gb_s if peak else float("inf")))
+    sums = spanned.group_by(LINK).agg(
+        pl.col("src", "dst").first(),
+        known_sum_expr("bytes"),
+        movement_count=pl.len(),
+        communicators=pl.col("communicator").unique(),
+        pairings=pl.col("pairing").unique().sort(),
+        too_fast=fast.sum(),
+    )
+    timed = spanned.filter(pl.col("start_ns").is_not_null())
+    sized = timed.filter(pl.col("bytes").is_not_null())
+    covered = union_lengths(sized, [*LINK, "trace_id"]).group_by(LINK).agg(covered_ns=pl.col("union_ns").sum())
+    rates = counted.with_columns(
+        kernel_rate=movement_rate(),
+        wire_rate=pl.when(pl.col("wire_ns") > 0).then(pl.col("bytes") / pl.col("wire_ns")),
+    )
+    on_wire = pl.col("wire_ns").is_not_null() & pl.col("bytes").is_not_null()
+    wired = counted.group_by(LINK).agg(
+        sent_bytes=pl.col("bytes").sum(),
+        wire_bytes=pl.col("bytes").filter(on_wire).sum(),
+        wire_ns=pl.col("wire_ns").filter(on_wire).sum(),
+    )
+    rows = sums
+    for part in (
+        busy(timed, LINK),
+        covered,
+        sized.group_by(LINK).agg(covered_bytes=pl.col("bytes").sum()),
+        link_rates(counted),
+        wired,
+        _distributions(rates, "kernel_rate"),
+        _distributions(rates, "wire_rate"),
+    ):
+        rows = rows.join(part, on=LINK, how="left")
+    return tuple(_link(row, peak) for row in rows.sort(LINK).iter_rows(named=True))
 
 
 def message_sizes(ended: pl.DataFrame) -> tuple[MessageSize, ...]:
@@ -69,37 +96,38 @@ def message_sizes(ended: pl.DataFrame) -> tuple[MessageSize, ...]:
     )
 
 
-def _covered(movements: pl.DataFrame) -> int:
-    """Nanoseconds in which at least one of these movements ran, on whichever side: the union on each file's clock."""
-    return int(union_lengths(movements, ["trace_id"])["union_ns"].sum())
+def _distributions(rates: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Percentiles of one column per link, as a struct column of its name; links without values have no row."""
+    values = pl.col(column)
+    marks = [values.quantile(q, "linear").alias(name) for name, q in QUANTILES.items()]
+    extremes = [values.min().alias("min"), values.max().alias("max"), values.len().alias("count")]
+    found = rates.filter(values.is_not_null()).group_by(LINK).agg(*marks, *extremes)
+    return found.select(*LINK, pl.struct(pl.exclude(LINK)).alias(column))
 
 
-def _link(key: str, transport: str, rows: pl.DataFrame, peak: Peak | None) -> Link:
-    nbytes, busy_ns = known_sum(rows["bytes"]), busy_total(rows)
-    sized = rows.filter(pl.col("bytes").is_not_null() & pl.col("start_ns").is_not_null())
-    rates = sized.select(interval_rate().alias("rate"))["rate"]
-    counted = steady(sized)
-    # All of these bytes crossed within the union of these intervals, so the wire was at least this fast.
-    headline = gb_s(known_sum(counted["bytes"]), _covered(counted)) if counted.height else None
-    communicators = rows["communicator"].unique()
-    pairings = rows["pairing"].drop_nulls().unique().sort().to_list()
+def _link(row: dict[str, Any], peak: Peak | None) -> Link:
+    nbytes, communicators = row["bytes"], row["communicators"]
+    headline, basis = row["bound_gb_s"], KERNEL if row["bound_gb_s"] is not None else None
+    if row["wire_ns"] and 2 * row["wire_bytes"] >= row["sent_bytes"]:
+        headline, basis = row["wire_bytes"] / row["wire_ns"], WIRE
+    covered = row["covered_ns"]
     return Link(
-        link_key=key,
+        link_key=row["link_key"],
         link_name=peak.name if peak else None,
-        transport=transport,
-        src=rows["src"][0],
-        dst=rows["dst"][0],
+        transport=row["transport"],
+        src=row["src"],
+        dst=row["dst"],
         communicator=communicators[0] if len(communicators) == 1 else None,
-        pairing=" and ".join(pairings) if pairings and not rows["pairing"].null_count() else None,
-        movement_count=rows.height,
+        pairing=None if None in row["pairings"] else " and ".join(row["pairings"]),
+        movement_count=row["movement_count"],
         bytes=nbytes,
-        busy_ns=busy_ns,
-        link_gb_s=gb_s(known_sum(sized["bytes"]), _covered(sized)) if sized.height else None,
-        wire_gb_s=None,
-        kernel_gb_s=distribution(counted.select(interval_rate().alias("rate"))["rate"]),
+        busy_ns=row["busy_ns"],
+        link_gb_s=row["covered_bytes"] / covered if covered else None,
+        wire_gb_s=_distribution(row["wire_rate"]),
+        kernel_gb_s=_distribution(row["kernel_rate"]),
         delivered_gb_s=None,
         headline_gb_s=headline,
-        headline_basis="kernel" if headline is not None else None,
+        headline_basis=basis,
         peak_gb_s=peak.gb_s if peak else None,
         peak_source=peak.source if peak else None,
         practical_gb_s=peak.practical_gb_s if peak else None,
@@ -107,8 +135,12 @@ def _link(key: str, transport: str, rows: pl.DataFrame, peak: Peak | None) -> Li
         efficiency=headline / peak.gb_s if peak and headline is not None else None,
         theoretical_ns=line_rate_ns(nbytes, peak) if peak and nbytes is not None else None,
         practical_ns=practical_ns(nbytes, peak) if peak and nbytes is not None else None,
-        observed_ns=busy_ns,
+        observed_ns=row["busy_ns"],
         fixed_cost_ns=None,
         fitted_gb_s=None,
-        inconsistent_count=int((rates > peak.gb_s).sum()) if peak else 0,
+        inconsistent_count=row["too_fast"],
     )
+
+
+def _distribution(marks: dict[str, Any] | None) -> Distribution | None:
+    return Distribution(**marks) if marks else None

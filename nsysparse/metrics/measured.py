@@ -90,12 +90,6 @@ def _real(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def interval_rate() -> pl.Expr:
-    """GB/s of each movement over its whole own interval: a lower bound, since the interval contains waiting."""
-    length = pl.col("end_ns") - pl.col("start_ns")
-    return pl.when(length > 0).then(pl.col("bytes") / length)
-
-
 def steady(movements: pl.DataFrame) -> pl.DataFrame:
     """Movements that count in rates: without first uses, which pay for connection set-up."""
     return movements.filter(~pl.col("is_first_use").fill_null(value=False))

@@ -13,7 +13,6 @@ from nsysparse.frames import thread_process
 from nsysparse.source import schema
 from nsysparse.source.export import Export
 
-
 _KEY = ["process", "correlation_id"]
 FEW_IDS = 20_000  # as literals in one statement
 
