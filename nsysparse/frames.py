@@ -237,7 +237,7 @@ def exported_transfers(transfers: pl.DataFrame) -> pl.DataFrame:
         "transfer_id", "trace_id", "transport", "side", "purpose", "purpose_rule", "interval_kind", "start_ns",
         "end_ns", "time_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "bytes", "bytes_source",
         "communicator", "rank", "peer", "pair_id", "pairing", "is_self", "is_first_use", "layer", "layer_provenance",
-        "request_id", "request_provenance", "phase", "role", "is_movement", "wire_reason", "channels", "staging_bytes", "gpu", "kernel_count",
-        "group_key", "pid", "tid",
+        "request_id", "request_provenance", "phase", "role", "is_movement", "wire_reason", "channels", "staging_bytes",
+        "gpu", "kernel_count", "group_key", "pid", "tid",
         "device_id", "stream_id", "call_start_ns", "call_end_ns",
     )  # fmt: skip

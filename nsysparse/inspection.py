@@ -159,8 +159,8 @@ def _answers(trace: Trace, scopes: pl.DataFrame, counts: Counts) -> tuple[Answer
         first,
         _needs("How much was moved, and how fast at least?", facts, counts, "nccl_calls", "nccl_sizes"),
         _needs("Which send met which receive?", facts, counts, "nccl_calls", "nccl_communicators"),
-        _found("Which layer did each transfer serve?", layers, "layer", annotate),
-        _found("Which request did each transfer serve?", requests, "request", annotate),
+        _found("Which layer did each transfer serve?", layers, "layer", annotate, facts),
+        _found("Which request did each transfer serve?", requests, "request", annotate, facts),
     )
 
 
@@ -181,7 +181,9 @@ def _lacking(question: str, facts: dict[str, Capability], *names: str) -> Answer
     return Answer(question, "no", "no SendRecv kernel is among the recorded kernels", "")
 
 
-def _found(question: str, ranges: int, what: str, fix: str) -> Answer:
+def _found(question: str, ranges: int, what: str, fix: str, facts: dict[str, Capability]) -> Answer:
+    if facts["nvtx_ranges"].status == "absent":
+        return _lacking(question, facts, "nvtx_ranges")
     if ranges:
         return Answer(question, "partly", f"{ranges} ranges name a {what}; transfers issued inside them have one", "")
     return Answer(question, "no", f"no range names a {what}", fix)

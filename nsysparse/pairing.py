@@ -33,7 +33,7 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
 
 
 def _with_gpu(transfers: pl.DataFrame) -> pl.DataFrame:
-    """Add `gpu`: a name for the device, or where no kernel says it, for the one that the thread or process uses otherwise.
+    """Add `gpu`: a name for the device, or where no kernel says it, for the one its thread or process uses otherwise.
 
     Ordinals are a process's own: where the file does not map them, two processes with the same ordinal may or may not
     share a device, and are told apart.

@@ -14,13 +14,19 @@ from nsysparse.render import FORMATS
 if TYPE_CHECKING:
     from nsysparse.analysis import Analysis
 
+SUMMARY_ROWS = 5
 EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 
 
 @click.command("report")
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else html.")
-@click.option("-o", "--output", metavar="PATH", help="Where to write; - is stdout. Default: reports/<stem>.html here.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="Where to write; - is stdout. Default: reports/<stem> with the format's suffix; text goes to stdout.",
+)
 @click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
 @click.option("--link", metavar="ID", help="The link that KV crosses, e.g. ib-ndr (`nsysparse links list`).")
 @click.option("--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its peak in one direction, instead of --link's.")
@@ -60,8 +66,9 @@ def command(
         analysis = analyse(paths, options, tell)
         tell("writing the report")
         content = _rendered(analysis, chosen)
-        summary = None if output == "-" else _summary(analysis)
-    target = None if output == "-" else Path(output) if output else Path("reports") / _name(paths, EXTENSIONS[chosen])
+        summary = None if output == "-" or chosen == "text" else _summary(analysis)
+    to_stdout = output == "-" or (output is None and chosen == "text")
+    target = None if to_stdout else Path(output) if output else Path("reports") / _name(paths, EXTENSIONS[chosen])
     write(content, target, force=force)
     if summary is not None:
         click.echo(summary, nl=False)
@@ -71,9 +78,9 @@ def command(
 
 def _summary(analysis: "Analysis") -> str:
     from nsysparse.render.to_text import render
-    from nsysparse.sections import build
+    from nsysparse.sections import build_summary
 
-    return render(build(analysis), colour=sys.stdout.isatty())
+    return render(build_summary(analysis), colour=sys.stdout.isatty(), most_rows=SUMMARY_ROWS)
 
 
 def _rendered(analysis: "Analysis", chosen: str) -> str:

@@ -56,11 +56,15 @@ def assemble(
         peak: The link's rates, if named.
     """
     ended = with_spans(with_ends(measured), measured)
-    found_links, found_totals, left_out = links(ended, peak), totals(measured), excluded(measured)
+    found_totals = totals(measured, looked=all(_would_show(facts) for facts in traces))
+    found_links, left_out = links(ended, peak), excluded(measured)
     found_requests = requests(measured, announced, model)
     too_fast = sum(link.inconsistent_count for link in found_links)
     if too_fast:
         anomalies = anomalies + Counter({"rates-above-peak": too_fast})
+    off = sum(_differs(request) for request in found_requests)
+    if off:
+        anomalies = anomalies + Counter({"bytes-differ-from-model": off})
     threshold = settings["threshold"].value
     analysis = Analysis(
         nsysparse=__version__,
@@ -94,11 +98,25 @@ def assemble(
     return replace(analysis, reasons=_reasons(analysis))
 
 
+def _differs(request: Request) -> bool:
+    """Whether a request moved clearly more or less than its model says."""
+    if request.bytes is None or not request.expected_bytes:
+        return False
+    return abs(request.bytes - request.expected_bytes) > MODEL_TOLERANCE * request.expected_bytes
+
+
+def _would_show(facts: TraceFacts) -> bool:
+    """Whether a trace would show a Send or Recv: its kernels were recorded one by one, or NCCL's calls were."""
+    status = {name: fact.status for name, fact in facts.capabilities.items()}
+    return status["nccl_calls"] != "absent" or status["gpu_kernels"] == status["graph_nodes"] == "present"
+
+
 def _reasons(analysis: Analysis) -> tuple[Reason, ...]:
     given = frozenset(name for name, setting in analysis.settings.items() if setting.value is not None)
     return reasons(analysis, [trace.capabilities for trace in analysis.traces], given)
 
 
+MODEL_TOLERANCE = 0.05
 _METRICS = (
     "wire_gb_s", "kernel_gb_s", "delivered_gb_s", "message_bytes", "peer_wait_ms", "exposed_ms", "kv_gap_ms",
     "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",

@@ -16,7 +16,7 @@ WIRE, KERNEL = "wire", "kernel"
 
 
 def with_ends(measured: Measured) -> pl.DataFrame:
-    """Movements with `src` and `dst`: `trace:gpuN` where the device is known, else `communicator:rank`, else unknown."""
+    """Movements with `src` and `dst`: `trace:gpuN` where a device is known, else `communicator:rank`, else unknown."""
     ends = measured.transfers.filter(pl.col("side").is_in(["send", "recv"])).with_columns(
         end=pl.when(pl.col("gpu").is_not_null())
         .then(pl.concat_str("trace_id", pl.lit(":"), "gpu"))

@@ -17,12 +17,17 @@ AMBIGUOUS = "ambiguous"
 # May be null without a reason: there is simply nothing to say.
 FREE = frozenset({"/notice"})
 
-_WIRE = "time with both sides present is not separated from waiting by this version; kernel time contains both"
+_WIRE = (
+    "not every movement tells how long both sides were present: the other side was not captured, the message fits into"
+    " NCCL's buffers and its sender began first, or the sizes in a fused kernel are unknown"
+)
+_NO_RATE = "no movement (but a first use) has size and time, and more bytes than NCCL can buffer"
+_NOT_YET = "not computed by this version"
 _COMPUTE = "transfer time is not yet set against compute kernels by this version"
 _PATH = "prefill and decode steps are not yet tied to requests by this version"
 _LINK = "no link is named, and a trace does not record its speed"
 _NAMED = ("link", "peak_gb_s")
-_TIMELESS = "no kernel of the movements counted here was recorded"
+_TIMELESS = "no kernel of the movements counted here was recorded, or none could be"
 _ANNOTATE = "Annotate it: docs/reference/convention.md"
 _LINK_FIX = "--link ID (`nsysparse links list`) or --peak GB/S"
 _MODEL_FIX = "--model ID (`nsysparse models list`)"
@@ -69,9 +74,9 @@ RULES = (
     *(Rule(f"/totals/{name}", NOT_RECORDED, _TIMELESS) for name in (
         "time_ns", "send_time_ns", "busy_ns",
     )),
-    *(Rule(f"/{where}/{name}", NOT_MEASURED, _WIRE) for where in ("totals", "layers/*", "requests/*") for name in (
-        "wire_ns", "peer_wait_ns",
-    )),
+    *(Rule(f"/totals/{name}", NOT_RECORDED, _WIRE) for name in ("wire_ns", "peer_wait_ns")),
+    *(Rule(f"/{where}/*/{name}", NOT_MEASURED, "wire time is told for the run and its links, not yet divided further")
+      for where in ("layers", "requests") for name in ("wire_ns", "peer_wait_ns")),
     *(Rule(f"/{where}/{name}", NOT_MEASURED, _COMPUTE) for where in ("totals", "layers/*") for name in (
         "exposed_wire_ns", "exposed_wait_ns", "overlapped_ns",
     )),
@@ -84,11 +89,12 @@ RULES = (
     *(Rule(f"/{where}/*/time_ns", NOT_RECORDED, _TIMELESS) for where in (
         "totals/by_purpose", "layers", "requests", "layer_request", "unattributed", "excluded",
     )),
-    *(Rule(f"/summary/{name}", NOT_MEASURED, _WIRE) for name in ("wire_gb_s", "delivered_gb_s", "peer_wait_ms")),
+    *(Rule(f"/summary/{name}", NOT_RECORDED, _WIRE) for name in ("wire_gb_s", "peer_wait_ms")),
+    Rule("/summary/delivered_gb_s", NOT_MEASURED, _NOT_YET),
     *(Rule(f"/summary/{name}", NOT_MEASURED, _PATH) for name in (
         "exposed_ms", "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
     )),
-    Rule("/summary/kernel_gb_s", NOT_RECORDED, "no movement has both size and time"),
+    Rule("/summary/kernel_gb_s", NOT_RECORDED, _NO_RATE),
     Rule("/summary/message_bytes", NOT_RECORDED, capability="nccl_sizes"),
     *(Rule(f"/links/*/{name}", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED) for name in (
         "link_name", "peak_gb_s", "peak_source", "practical_gb_s", "practical_source", "practical_ns", "efficiency",
@@ -98,7 +104,7 @@ RULES = (
         "practical_gb_s", "practical_source",
     )),
     Rule("/links/*/practical_ns", NOT_APPLICABLE, "needs the bytes and a known practical ceiling"),
-    Rule("/links/*/efficiency", NOT_RECORDED, "no movement (but a first use) has both size and time"),
+    Rule("/links/*/efficiency", NOT_RECORDED, _NO_RATE),
     Rule("/links/*/theoretical_ns", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/links/*/communicator", AMBIGUOUS, "not recorded, or several communicators used this link"),
     Rule("/links/*/pairing", NOT_RECORDED, "not all of its movements were seen from both sides"),
@@ -106,13 +112,12 @@ RULES = (
     *(Rule(f"/links/*/{name}", NOT_RECORDED, _TIMELESS) for name in (
         "busy_ns", "observed_ns",
     )),
-    *(Rule(f"/links/*/{name}", NOT_RECORDED, "no movement (but a first use) has both size and time") for name in (
+    *(Rule(f"/links/*/{name}", NOT_RECORDED, _NO_RATE) for name in (
         "link_gb_s", "kernel_gb_s", "headline_gb_s", "headline_basis",
     )),
-    *(Rule(f"/links/*/{name}", NOT_MEASURED, _WIRE) for name in (
-        "wire_gb_s", "delivered_gb_s", "fixed_cost_ns", "fitted_gb_s",
-    )),
-    Rule("/message_sizes/*/wire_gb_s", NOT_MEASURED, _WIRE),
+    Rule("/links/*/wire_gb_s", NOT_RECORDED, _WIRE),
+    *(Rule(f"/links/*/{name}", NOT_MEASURED, _NOT_YET) for name in ("delivered_gb_s", "fixed_cost_ns", "fitted_gb_s")),
+    Rule("/message_sizes/*/wire_gb_s", NOT_MEASURED, _NOT_YET),
     Rule("/ports", NOT_MEASURED, "bytes per port are not summed by this version"),
     Rule("/layers/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/layers/*/busy_ns", NOT_RECORDED, _TIMELESS),

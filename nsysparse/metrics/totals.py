@@ -1,19 +1,28 @@
 """Totals over all movements, and the traffic that was left out."""
 
+from dataclasses import replace
+
 import polars as pl
 
 from nsysparse.analysis import Excluded, PurposeTotals, Totals
 from nsysparse.metrics.measured import Measured, busy_total, known_sum
 
 
-def totals(measured: Measured) -> Totals:
-    """Sums over movements of purpose kv and unknown."""
+def totals(measured: Measured, *, looked: bool) -> Totals:
+    """Sums over movements of purpose kv and unknown.
+
+    Args:
+        measured: Movements and transfers.
+        looked: Whether the traces would show transfers if there were any: without, none found means unknown, not zero.
+    """
     movements = measured.movements
     counted = measured.transfers.filter(pl.col("purpose") != "other")
     firsts = movements.filter(pl.col("is_first_use"))
     first_use_known = movements["is_first_use"].null_count() < movements.height or not movements.height
     self_known = counted["is_self"].null_count() < counted.height or not counted.height
-    return Totals(
+    sends = counted.filter(pl.col("side") == "send")["time_ns"]
+    sides_known = counted["side"].null_count() == 0
+    found = Totals(
         movement_count=movements.height,
         transfer_count=counted.height,
         paired_count=counted.filter(pl.col("pair_id").is_not_null() & pl.col("is_movement")).height,
@@ -22,10 +31,10 @@ def totals(measured: Measured) -> Totals:
         bytes=known_sum(movements["bytes"]),
         bytes_known_share=1 - movements["bytes"].null_count() / movements.height if movements.height else None,
         time_ns=known_sum(movements["time_ns"]),
-        send_time_ns=known_sum(counted.filter(pl.col("side") == "send")["time_ns"]),
+        send_time_ns=known_sum(sends) if len(sends) or sides_known else None,
         busy_ns=busy_total(movements) if movements.height else 0,
-        wire_ns=known_sum(movements["wire_ns"]),
-        peer_wait_ns=known_sum(movements["peer_wait_ns"]),
+        wire_ns=_whole_sum(movements["wire_ns"], movements["time_ns"]),
+        peer_wait_ns=_whole_sum(movements["peer_wait_ns"], movements["time_ns"]),
         exposed_wire_ns=None,
         exposed_wait_ns=None,
         overlapped_ns=None,
@@ -38,6 +47,27 @@ def totals(measured: Measured) -> Totals:
             purpose: _purpose_totals(movements.filter(pl.col("purpose") == purpose)) for purpose in ("kv", "unknown")
         },
     )
+    if counted.height or looked:
+        return found
+    unseen = PurposeTotals(movement_count=0, bytes=None, time_ns=None)
+    return replace(
+        found,
+        bytes=None,
+        time_ns=None,
+        send_time_ns=None,
+        busy_ns=None,
+        self_copy_bytes=None,
+        first_use_count=None,
+        first_use_ns=None,
+        by_purpose=dict.fromkeys(found.by_purpose, unseen),
+    )
+
+
+def _whole_sum(values: pl.Series, timed: pl.Series) -> int | None:
+    """Sum of values that every movement with a time has; None when one lacks it, since a part would look like all."""
+    if values.filter(timed.is_not_null()).null_count():
+        return None
+    return known_sum(values)
 
 
 def kernel_count(transfers: pl.DataFrame) -> int:

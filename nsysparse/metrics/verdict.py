@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from nsysparse.analysis import Excluded, Link, Totals, TraceFacts, Verdict
+from nsysparse.metrics.links import UNKNOWN_END
 from nsysparse.units import human_bytes, human_ns, human_rate
 
 _STATE = "unknown"  # until steps are tied to requests, no run can be judged against the threshold
@@ -18,25 +19,44 @@ def verdict(
 def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
     if not totals.transfer_count:
         return _nothing(excluded, traces)
-    moved = f"{_count(totals.movement_count, 'movement')}"
+    moved = _moved(totals)
+    if totals.bytes is None and totals.time_ns is None:
+        return f"Throughput is unknown: {moved}, without size or time: {_lacking(traces, 'gpu_kernels', 'nccl_sizes')}"
     took = f"{human_ns(totals.time_ns)} of kernel time" if totals.time_ns is not None else "an unrecorded time"
     if totals.bytes is None:
-        why = _lacking(traces, "nccl_sizes")
-        return f"Throughput is unknown: {moved} took {took}, but {why}"
+        return f"Throughput is unknown: {moved} took {took}, but {_lacking(traces, 'nccl_sizes')}"
     size = human_bytes(totals.bytes)
     if totals.bytes_known_share is not None and totals.bytes_known_share < 1:
         size = f"at least {size}"
     text = f"{moved} carried {size} in {took}"
-    best = max((link for link in links if link.headline_gb_s is not None), key=_rate, default=None)
-    if best is None:
-        return f"Throughput is unknown: {text}, but no movement has both size and time."
-    rate = f"at least {human_rate(best.headline_gb_s)}"
-    if best.peak_gb_s is not None and best.efficiency is not None:
-        rate = f"at least {best.headline_gb_s:.3g} of {best.peak_gb_s:.4g} GB/s ({best.link_name})"
-        if best.efficiency > 1:
+    real = [link for link in links if UNKNOWN_END not in (link.src, link.dst)]
+    busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key), default=None)
+    if busiest is None or busiest.headline_gb_s is None:
+        return f"Throughput is unknown: {text}, but that proves no rate: {_unproven(totals)}."
+    bound = "" if busiest.headline_basis == "wire" else "at least "
+    rate = f"{bound}{human_rate(busiest.headline_gb_s)}"
+    if busiest.peak_gb_s is not None and busiest.efficiency is not None:
+        rate = f"{bound}{busiest.headline_gb_s:.3g} of {busiest.peak_gb_s:.4g} GB/s ({busiest.link_name})"
+        if busiest.efficiency > 1:
             return f"Inconsistent: {text}, {rate}: faster than the link can be, so bytes, pairing or link are wrong."
-    where = f" on the fastest of {len(links)} links" if len(links) > 1 else ""
-    return f"KV gap unknown, transfer measured: {text}, {rate}{where}, waiting for the peer included."
+    where = f" on the busiest of {len(real)} links" if len(real) > 1 else ""
+    waiting = ", waiting taken out" if busiest.headline_basis == "wire" else ", waiting for the peer included"
+    return f"KV gap unknown, transfer measured: {text}, {rate}{where}{waiting}."
+
+
+def _moved(totals: Totals) -> str:
+    """How many movements, and how many of them nothing proves to be KV."""
+    unproven = totals.by_purpose["unknown"].movement_count
+    moved = _count(totals.movement_count, "movement")
+    if not unproven:
+        return moved
+    return f"{moved} ({'none' if unproven == totals.movement_count else f'{unproven:,} not'} proven to be KV)"
+
+
+def _unproven(totals: Totals) -> str:
+    if totals.time_ns is None:
+        return "no kernel of theirs was recorded"
+    return "sizes and times do not meet, or NCCL can buffer all of it on the way"
 
 
 def _nothing(excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
@@ -58,10 +78,6 @@ def _lacking(traces: Sequence[TraceFacts], *names: str) -> str:
             if fact.status != "present":
                 return f"{fact.reason}. To change that: {fact.fix}" if fact.fix else f"{fact.reason}."
     return "the trace recorded everything, and no Send or Recv is in it."
-
-
-def _rate(link: Link) -> float:
-    return link.headline_gb_s or 0.0
 
 
 def _count(number: int, noun: str) -> str:

@@ -7,15 +7,17 @@ from nsysparse.analysis import AnalysisWarning
 MESSAGES = {
     "annotated-bytes-differ": "annotations whose bytes differ from NCCL's own payload; the payload was used",
     "annotations-around-both-sides": "annotations around sends and receives alike, whose bytes fit neither",
+    "bytes-differ-from-model": "requests that moved over 5 % more or less than the model says: another model, an 8-bit"
+    " cache, several ranks, reused prefixes, or transfers outside the capture",
     "calls-without-time-or-thread": "CUDA calls without start, end or thread; what they launched has no launch",
     "gpu-work-without-device": "GPU operations without a device, left out",
     "weights-do-not-fit": "annotations whose layer_bytes or request_bytes are not one number for each; divided evenly",
-    "attributions-too-many": "movements that name more layers times requests than can be told apart; requests left out",
-    "gpu-work-with-impossible-times": "GPU operations without an end, or that end before they start or run for days, left out",
+    "attributions-too-many": "movements that name too many layers times requests; their requests were left out",
+    "gpu-work-with-impossible-times": "GPU operations that never end, end before they start or run for days, left out",
     "gpu-work-without-launch": "GPU operations without a recorded launch; no range can own them",
     "lanes-that-do-not-pair": "sequences of sends and receives that both sides recorded but whose counts or sizes"
     " differ; the side with more was counted",
-    "launches-repeated": "surplus CUDA calls with the same process and correlation id; the latest before the work is taken",
+    "launches-repeated": "surplus CUDA calls of the same process and correlation id; the latest before the work won",
     "layers-unreadable": "transfers in an annotation whose layer is neither a number, a span nor `all` with a known"
     " number of layers",
     "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"

@@ -4,7 +4,7 @@ A new section is one module with `build(analysis) -> list[Block]` and one line i
 returns a stated abstention, never an empty table or figure.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from nsysparse.analysis import Analysis
@@ -23,7 +23,7 @@ from nsysparse.sections import (
     verdict,
 )
 
-__all__ = ["SECTIONS", "build"]
+__all__ = ["SECTIONS", "build", "build_summary"]
 
 SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
     {
@@ -42,8 +42,21 @@ SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
 )
 
 
+# What somebody at a terminal reads first; the page has the rest.
+SUMMARY = ("verdict", "totals", "findings", "links", "requests", "coverage")
+
+
 def build(analysis: Analysis) -> Document:
     """The whole report as a document that any format can draw."""
+    return _document(analysis, SECTIONS)
+
+
+def build_summary(analysis: Analysis) -> Document:
+    """The answer and its main figures."""
+    return _document(analysis, SUMMARY)
+
+
+def _document(analysis: Analysis, names: Iterable[str]) -> Document:
     source = " + ".join(trace.file for trace in analysis.traces)
-    blocks = [block for section in SECTIONS.values() for block in section(analysis)]
+    blocks = [block for name in names for block in SECTIONS[name](analysis)]
     return Document(verdict.headline(analysis.verdict), source, f"nsysparse {analysis.nsysparse}", blocks)

@@ -52,7 +52,7 @@ def _facts(analysis: Analysis) -> list[Fact]:
     kernels = f"{counted(totals.transfer_count, 'transfer')} in {counted(totals.kernel_count, 'kernel')}{fused}"
     paired = "" if totals.paired_count is None else f"; {totals.paired_count:,} paired"
     facts = [
-        Fact("KV moved", human_bytes(totals.bytes), _bytes_note(analysis), term="movement"),
+        Fact("Moved", human_bytes(totals.bytes), _bytes_note(analysis), term="movement"),
         Fact("Movements", f"{totals.movement_count:,}", kernels + paired, term="movement"),
         Fact("Transfer time", human_ns(totals.time_ns), _busy_note(totals), term="transfer-time"),
         *_split(analysis),

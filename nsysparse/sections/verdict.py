@@ -33,7 +33,7 @@ def _basis(verdict: Verdict) -> str:
         parts.append(f"{known}{counted(verdict.request_count, 'request')} with a known KV gap" if known else known)
     if verdict.over_count is not None and verdict.known_count:
         parts.append(f"{verdict.over_count:,} over")
-    if verdict.threshold is not None:
+    if verdict.threshold is not None and verdict.value is not None:
         parts.append(f"threshold {human_share(verdict.threshold)}")
     return " · ".join(part for part in parts if part)
 

@@ -37,27 +37,20 @@ def capabilities(
         "gpu_kernels": _rows(export, schema.KERNEL.table, "no kernel was recorded"),
         "cuda_calls": _launches(export, ops),
         "gpu_copies": _rows(export, schema.MEMCPY.table, "no copy was recorded, or none was made"),
-        "nccl_calls": _nccl_calls(nccl, calls),
+        "nccl_calls": _nccl_calls(export, nccl, calls, ops),
         "nccl_sizes": _nccl_payloads(export, metadata, calls, payloads, "bytes"),
         "nccl_communicators": _nccl_payloads(export, metadata, talking, payloads, "communicator"),
         "graph_nodes": _graphs(export),
         "gpu_names": _gpu_names(export),
         "utc_anchor": _utc(export),
-        "gpu_metrics": _rows(
-            export, schema.COUNTER_TABLES["gpu_metrics"], "no GPU counter was recorded", "--gpu-metrics-devices=all"
-        ),
-        "nic_metrics": _rows(
-            export, schema.COUNTER_TABLES["nic_metrics"], "no NIC counter was recorded", "--nic-metrics=lf"
-        ),
         "whole_export": _whole(metadata),
     }
 
 
-def _rows(export: Export, table: str, reason: str, option: str = "") -> Capability:
+def _rows(export: Export, table: str, reason: str) -> Capability:
     if export.count(table):
         return Capability("present")
-    fix = PROFILE.replace(" -o trace", f" {option} -o trace") if option else PROFILE
-    return Capability("absent", f"{reason} (no rows in {table})", fix)
+    return Capability("absent", f"{reason} (no rows in {table})", PROFILE)
 
 
 def _launches(export: Export, ops: pl.DataFrame) -> Capability:
@@ -74,7 +67,7 @@ def _launches(export: Export, ops: pl.DataFrame) -> Capability:
     return Capability("present")
 
 
-def _nccl_calls(nccl: pl.DataFrame, calls: pl.DataFrame) -> Capability:
+def _nccl_calls(export: Export, nccl: pl.DataFrame, calls: pl.DataFrame, ops: pl.DataFrame) -> Capability:
     if calls.height:
         if nccl["domain"].null_count():
             reason = "the row that names the NCCL domain is missing; calls were found by name"
@@ -83,12 +76,18 @@ def _nccl_calls(nccl: pl.DataFrame, calls: pl.DataFrame) -> Capability:
     if nccl.height:
         reason = "NCCL ranges were recorded, but no ncclSend or ncclRecv among them: no hand-over fell into the capture"
         return Capability("absent", reason, PROFILE)
-    return Capability(
-        "absent",
-        "no range of NCCL was recorded: NVTX was not traced, NCCL is older than 2.8, NCCL_NVTX_DISABLE is set, or"
-        " KV does not move by NCCL here",
-        PROFILE,
-    )
+    kernels, ranges = export.count(schema.KERNEL.table), export.count(schema.NVTX.table)
+    if ops.filter(pl.col("name").str.contains(nccl_domain.ANY_KERNEL)).height:
+        reason = "NCCL kernels ran, but no range of NCCL was recorded: NVTX was not traced, or NCCL_NVTX_DISABLE is set"
+    elif kernels and ranges:
+        reason = (
+            "ranges and kernels were recorded, and NCCL is not among them: what moved KV here, if anything did, was"
+            " another transport (copies, NIXL, UCX, RDMA), which this version does not read"
+        )
+    else:
+        missing = " and ".join(what for what, count in (("kernels", kernels), ("NVTX ranges", ranges)) if not count)
+        reason = f"no range of NCCL was recorded: the file holds no {missing} at all"
+    return Capability("absent", reason, PROFILE)
 
 
 def _nccl_payloads(
@@ -124,6 +123,8 @@ def _graphs(export: Export) -> Capability:
             f"{launches} CUDA graph launches were recorded whole: kernels inside them, NCCL's too, cannot be seen",
             PROFILE,
         )
+    if not export.count(schema.KERNEL.table):
+        return Capability("absent", "no kernel was recorded, inside a graph or outside", PROFILE)
     return Capability("present", "no graph was recorded as one opaque row")
 
 

@@ -268,7 +268,7 @@ def _graphs(export: Export) -> pl.DataFrame:
 
 
 def _gpus(export: Export, ops: pl.DataFrame) -> tuple[Gpu, ...]:
-    """Devices by their GPU id, or CUDA ordinal where the file has no ids: those it names, and all that ran something."""
+    """Devices by GPU id, or CUDA ordinal where the file has no ids: those it names, and all that ran something."""
     hardware = export.read(schema.GPUS).sort("gpu_id")
     names = dict(hardware.select("gpu_id", "name").iter_rows())
     if not export.has(schema.CUDA_DEVICES):  # older files: one CUDA ordinal per GPU

@@ -48,7 +48,7 @@ def with_launches(export: Export, ops: pl.DataFrame, anomalies: Counter[str], *,
 
 
 def _calls(export: Export, only: pl.Series | None, anomalies: Counter[str]) -> pl.DataFrame:
-    """CUDA calls with their process, thread and interval by start; of `only` these correlation ids when they are few."""
+    """CUDA calls with process, thread and interval by start; of `only` these correlation ids when they are few."""
     where = None
     if only is not None and only.n_unique() <= FEW_IDS:
         where = sa.column("correlationId").in_(only.drop_nulls().unique().sort().to_list())

@@ -146,5 +146,3 @@ EVIDENCE = (
     NVTX.table, RUNTIME.table, KERNEL.table, MEMCPY.table, MEMSET.table, GRAPH.table, GPUS.table, ANALYSIS.table,
     "META_DATA_EXPORT", "EXPORT_META_DATA",
 )  # fmt: skip
-
-COUNTER_TABLES = {"gpu_metrics": "GPU_METRICS", "nic_metrics": "NET_NIC_METRIC"}

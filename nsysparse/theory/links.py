@@ -82,7 +82,7 @@ def resolve(link: str | None, peak_gb_s: float | None) -> Peak | None:
                 f"--link {link} asks for the vendor's total and --peak {peak_gb_s} for another figure.",
                 f"Leave out one of them: --link {link_id} --peak {peak_gb_s}",
             )
-        return _given(peak_gb_s, found.id, found.name)
+        return _given(peak_gb_s, found.id, f"{found.name}, peak as given")
     return _both_ways(found) if at else _one_way(found)
 
 

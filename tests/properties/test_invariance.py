@@ -101,5 +101,5 @@ def test_nothing_is_lost_or_counted_twice(seed: int, tmp_path: Path) -> None:
     assert back.equals(movements.sort("transfer_id"))
     # Kernels in totals and kernels left out are all kernels.
     measured = select(study.transfers, study.shares)
-    counted = totals(measured).kernel_count + sum(row.kernel_count for row in excluded(measured))
+    counted = totals(measured, looked=True).kernel_count + sum(row.kernel_count for row in excluded(measured))
     assert counted == trace.gpu_ops.height

@@ -93,7 +93,11 @@ def test_framing_arithmetic_is_not_passed_off_as_a_measurement():
 def test_the_users_figure_wins_and_says_so():
     assert peak_of(None, 46.5) == Peak(None, "a link without a name", 46_500_000_000.0, "option --peak", None, None)
     named = peak_of("ib-ndr", 46.5)
-    assert (named.link_id, named.name, named.source) == ("ib-ndr", links()["ib-ndr"].name, "option --peak")
+    assert (named.link_id, named.name, named.source) == (
+        "ib-ndr",
+        links()["ib-ndr"].name + ", peak as given",
+        "option --peak",
+    )
     assert (named.gb_s, named.practical_gb_s) == (46.5, None)
 
 
