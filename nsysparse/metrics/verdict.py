@@ -32,7 +32,7 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
     real = [link for link in links if UNKNOWN_END not in (link.src, link.dst)]
     busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key), default=None)
     if busiest is None or busiest.headline_gb_s is None:
-        return f"Throughput is unknown: {text}, but that proves no rate: {_unproven(totals)}."
+        return f"Throughput is unknown: {text}, but {_unproven(totals)}."
     bound = "" if busiest.headline_basis == "wire" else "at least "
     rate = f"{bound}{human_rate(busiest.headline_gb_s)}"
     if busiest.peak_gb_s is not None and busiest.efficiency is not None:
@@ -56,7 +56,10 @@ def _moved(totals: Totals) -> str:
 def _unproven(totals: Totals) -> str:
     if totals.time_ns is None:
         return "no kernel of theirs was recorded"
-    return "sizes and times do not meet, or NCCL can buffer all of it on the way"
+    return (
+        "that proves no rate: NCCL could have buffered all of it on the way. To change that: record both sides in one"
+        " nsys profile, or longer hand-overs"
+    )
 
 
 def _nothing(excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
