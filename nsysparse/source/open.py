@@ -5,6 +5,7 @@ but reading; only ordinary tables count (a view or virtual table can run forever
 """
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from functools import partial
@@ -61,7 +62,7 @@ def check_file(path: Path) -> None:
 def connect(path: Path) -> sqlite3.Connection:
     """A read-only connection that can only SELECT; text comes as str with invalid UTF-8 shown as escapes."""
     # An absolute URI: a relative one loses its directory when it starts with a slash-less "..".
-    uri = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
+    uri = f"file:{quote(os.fsencode(path.resolve()))}?mode=ro&immutable=1"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     # Real exports hold invalid UTF-8. A partial of `str` stays in C, which matters at millions of texts.
     connection.text_factory = partial(str, encoding="utf-8", errors="backslashreplace")
