@@ -6,7 +6,7 @@ PIP_FLAGS ?= --quiet --disable-pip-version-check
 SAMPLE := sample_traces/synthetic/pd-oneprofile.sqlite
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test report reports traces lint format types imports docs docs-write check bench lock clean
+.PHONY: help setup setup-run demo test report reports traces lint format types imports docs docs-write smoke coverage check bench lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,7 +58,19 @@ docs: setup  ## the generated reference pages are current
 docs-write: setup  ## write the generated reference pages
 	$(BIN)/python docs/generate.py
 
-check: lint types imports docs test  ## everything CI runs
+smoke: setup  ## the built wheel works in a clean environment, outside this folder
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	$(BIN)/python -m pip wheel $(PIP_FLAGS) --no-deps --no-build-isolation --wheel-dir "$$dir" .; \
+	$(PYTHON) -m venv "$$dir/venv"; \
+	"$$dir/venv/bin/python" -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements.lock; \
+	"$$dir/venv/bin/python" -m pip install $(PIP_FLAGS) --no-deps "$$dir"/*.whl; \
+	cd "$$dir"; venv/bin/nsysparse report "$(CURDIR)/$(SAMPLE)" --link ib-ndr -q | head -1; \
+	test -s reports/pd-oneprofile.html; echo "smoke: the wheel works"
+
+coverage: setup  ## run all tests and show which lines and branches none of them reaches
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
+
+check: lint types imports docs smoke test  ## everything CI runs
 
 reports: setup  ## regenerate reports/ from the sample traces
 	$(BIN)/python reports/regenerate.py
