@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 FORMAT_VERSION = 1
+# Between what a verdict's text says and the command that would change it, where it ends in one.
+ADVICE = " To change that: "
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from nsysparse.analysis import Excluded, Link, Totals, TraceFacts, Verdict
+from nsysparse.analysis import ADVICE, Excluded, Link, Totals, TraceFacts, Verdict
 from nsysparse.metrics.links import UNKNOWN_END
 from nsysparse.units import human_bytes, human_ns, human_rate
 
@@ -57,8 +57,8 @@ def _unproven(totals: Totals) -> str:
     if totals.time_ns is None:
         return "no kernel of theirs was recorded"
     return (
-        "that proves no rate: NCCL could have buffered all of it on the way. To change that: record both sides in one"
-        " nsys profile, or longer hand-overs"
+        "that proves no rate: NCCL could have buffered all of it on the way; record both sides in one nsys profile, or"
+        " longer hand-overs"
     )
 
 
@@ -79,7 +79,7 @@ def _lacking(traces: Sequence[TraceFacts], *names: str) -> str:
         for trace in traces:
             fact = trace.capabilities[name]
             if fact.status != "present":
-                return f"{fact.reason}. To change that: {fact.fix}" if fact.fix else f"{fact.reason}."
+                return f"{fact.reason}.{ADVICE}{fact.fix}" if fact.fix else f"{fact.reason}."
     return "the trace recorded everything, and no Send or Recv is in it."
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from nsysparse.analysis import ADVICE
 from nsysparse.document import (
     Abstention,
     BarChart,
@@ -56,7 +57,14 @@ def _(block: Abstention) -> View:
 @view.register
 def _(block: Callout) -> View:
     number, _, unit = visible(block.figure).partition(" ")
-    return _fields(block) | {"number": number, "unit": unit, "glyph": _GLYPHS.get(block.tone, "?")}
+    text, _, command = block.text.partition(ADVICE)
+    return _fields(block) | {
+        "number": number,
+        "unit": unit,
+        "glyph": _GLYPHS.get(block.tone, "?"),
+        "text": sentence(text),
+        "command": visible(command),  # to be copied whole
+    }
 
 
 @view.register

@@ -50,5 +50,5 @@ def build(analysis: Analysis) -> list[Block]:
     if verdict.value is None:
         why = reason(analysis, "/verdict/value")
         if why is not None:
-            blocks.append(Abstention("The verdict", why.message, why.fix))
+            blocks.append(Abstention("The verdict", f"No KV gap is told: {why.message}.", why.fix))
     return blocks

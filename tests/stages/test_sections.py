@@ -102,7 +102,7 @@ def test_without_transfers_a_section_abstains(name: str) -> None:
 
 def test_unknown_verdict_says_why_and_what_would_change_it() -> None:
     (why,) = of_kind(SECTIONS["verdict"](factories.unknown()), Abstention)
-    assert why.reason == "no Send/Recv kernel and no peer copy was recorded"
+    assert why.reason == "No KV gap is told: no Send/Recv kernel and no peer copy was recorded."
     assert why.fix == "nsys profile --trace=cuda,nvtx …"
 
 
