@@ -98,7 +98,8 @@ anywhere in the process. Marks are left out.
 """
 _TRANSFERS_NOTE = """
 One row per side that was recorded, sorted by input, process, thread and call. Sums over movements take the rows with
-`is_movement`; layer and request stand on these rows only. `layer=all` needs `--layers`, or `kv_role` marks that agree.
+`is_movement`. Each side has its own layer and request, or its pair's where it does not know them. `layer=all` needs
+`--layers`, or `kv_role` marks that agree.
 """
 EXPORTED: dict[str, tuple[type[dy.Schema], Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "nvtx_ranges": (frames.NvtxRanges, lambda frame: frame, _NVTX_NOTE),

@@ -10,7 +10,7 @@ import polars as pl
 
 from nsysparse import __version__
 from nsysparse.analysis import Analysis, Notice, Setting, TraceFacts
-from nsysparse.attribution import agree_between_sides, annotate, shares
+from nsysparse.attribution import agree_between_sides, annotate, settled, shares
 from nsysparse.catalog.loader import find_model
 from nsysparse.exchanges import with_wire
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
@@ -133,8 +133,8 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
     divided = shares(paired, layer_count or agreed, anomalies)
     return Study(
         traces=tuple(traces),
-        transfers=_finished(paired, divided),
-        shares=Shares.validate(divided),
+        transfers=Transfers.validate(settled(paired, divided).select(Transfers.column_names())),
+        shares=Shares.validate(divided.join(paired.filter("is_movement"), on="transfer_id", how="semi")),
         requests=_announced(requests),
         roles=roles,
         anomalies=anomalies,
@@ -191,18 +191,6 @@ def trace_ids(paths: Sequence[Path]) -> list[str]:
             name = f"{stem}#{number}"
         names.append(name)
     return names
-
-
-def _finished(paired: pl.DataFrame, divided: pl.DataFrame) -> dy.DataFrame[Transfers]:
-    """Transfers with the layer and request of their shares; null, and `estimated`, where they divide among several."""
-    columns = []
-    for name, how in (("layer", "layer_provenance"), ("request_id", "request_provenance")):
-        one = pl.col(name).n_unique() == 1
-        columns += [pl.when(one).then(pl.col(name).first()).alias(name), pl.col(how).first().alias(how)]
-    own = paired.drop("layer_provenance", "request_provenance").join(
-        divided.group_by("transfer_id").agg(columns), on="transfer_id", how="left", maintain_order="left"
-    )
-    return Transfers.validate(own.select(Transfers.column_names()))
 
 
 def _announcements(scopes: pl.DataFrame, trace_id: str) -> pl.DataFrame:

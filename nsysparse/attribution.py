@@ -137,19 +137,19 @@ class _Names:
 
 
 def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[str]) -> pl.DataFrame:
-    """Divide each movement's bytes and time among the layers and requests it is attributed to.
+    """Divide each transfer's bytes and time among the layers and requests it is attributed to.
 
     Args:
-        transfers: From `agree_between_sides`; only rows with `is_movement` are divided.
+        transfers: From `agree_between_sides`.
         layer_count: Layers of the model, for `layer=all`.
-        anomalies: Counts texts that name no layer.
+        anomalies: Counts texts that name no layer, of movements.
 
     Returns:
-        Columns of `Shares`. Σ over a movement's shares equals its bytes and time exactly.
+        Columns of `Shares`, for every transfer. Σ over a transfer's shares equals its bytes and time exactly.
     """
     moving = transfers.filter("is_movement")
-    layers = {(text, weights): _layers(text, weights, layer_count) for text, weights in _texts(moving, "layer")}
-    requests = {(text, weights): _requests(text, weights) for text, weights in _texts(moving, "request")}
+    layers = {(text, weights): _layers(text, weights, layer_count) for text, weights in _texts(transfers, "layer")}
+    requests = {(text, weights): _requests(text, weights) for text, weights in _texts(transfers, "request")}
     unreadable = [key for key, names in layers.items() if names is None]
     if unreadable:
         bad = pl.Series([text for text, _ in unreadable])
@@ -157,17 +157,35 @@ def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[
     rows: list[tuple[object, ...]] = []
     columns = (
         "transfer_id", "layer_text", "layer_bytes", "layer_provenance", "request_text", "request_bytes",
-        "request_provenance", "bytes", "time_ns",
+        "request_provenance", "bytes", "time_ns", "is_movement",
     )  # fmt: skip
-    for ident, l_text, l_bytes, l_how, r_text, r_bytes, r_how, nbytes, time in moving.select(columns).iter_rows():
+    for ident, l_text, l_bytes, l_how, r_text, r_bytes, r_how, nbytes, time, counts in transfers.select(
+        columns
+    ).iter_rows():
         named_layers = layers.get((l_text, l_bytes)) or _NOBODY
         named_requests = requests.get((r_text, r_bytes)) or _NOBODY
-        anomalies["weights-do-not-fit"] += named_layers.misfit or named_requests.misfit
+        anomalies["weights-do-not-fit"] += counts and (named_layers.misfit or named_requests.misfit)
         if len(named_layers.values) * len(named_requests.values) > MAX_SHARES:
-            anomalies["attributions-too-many"] += 1
+            anomalies["attributions-too-many"] += counts
             named_requests = _NOBODY
         rows += _divide(ident, named_layers, l_how, named_requests, r_how, nbytes, time)
     return pl.DataFrame(rows, schema=SHARES, orient="row")
+
+
+def settled(transfers: pl.DataFrame, divided: pl.DataFrame) -> pl.DataFrame:
+    """Transfers with the layer and request of their shares; null, and `estimated`, where they divide among several.
+
+    Args:
+        transfers: From `agree_between_sides`.
+        divided: Their `shares`.
+    """
+    columns = []
+    for name, how in (("layer", "layer_provenance"), ("request_id", "request_provenance")):
+        one = pl.col(name).n_unique() == 1
+        columns += [pl.when(one).then(pl.col(name).first()).alias(name), pl.col(how).first().alias(how)]
+    return transfers.drop("layer_provenance", "request_provenance").join(
+        divided.group_by("transfer_id").agg(columns), on="transfer_id", how="left", maintain_order="left"
+    )
 
 
 SHARES = {

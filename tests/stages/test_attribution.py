@@ -223,6 +223,14 @@ def test_the_standing_side_learns_from_the_other(tmp_path: Path) -> None:
     assert study.transfers.filter("is_movement")["purpose"].to_list() == ["kv"]
 
 
+def test_both_sides_of_a_pair_have_layer_and_request_in_the_transfers_frame(tmp_path: Path) -> None:
+    study = two_sides(tmp_path, "kv_transfer request=a layer=1", None)
+    assert study.transfers.select("side", "layer", "request_id", "layer_provenance").rows() == [
+        ("send", 1, "a", "exact"),
+        ("recv", 1, "a", "exact"),
+    ]
+
+
 def test_sides_that_differ_are_counted_and_the_receive_side_kept(tmp_path: Path) -> None:
     study = two_sides(tmp_path, "kv_transfer request=a layer=1", "kv_transfer request=b layer=1")
     assert shares(study) == [(1, "exact", "b", "exact", 1000, 100)]
