@@ -107,6 +107,7 @@ class Found(dy.Schema):
     end_ns = dy.Int64(nullable=True, metadata={"about": "first instant after it"})
     time_ns = dy.Int64(nullable=True, metadata={"about": "its share of the time of its kernels"})
     channels = dy.Int64(nullable=True, metadata={"about": "NCCL channels; they bound what can be buffered"})
+    staging_bytes = dy.Int64(nullable=False, metadata={"about": "what NCCL can buffer between its two ranks"})
     kernel_ops = dy.UInt32(nullable=True, metadata={"about": "transfers that the same kernels serve"})
     kernel_count = dy.UInt32(nullable=False, metadata={"about": "kernels that serve it (and its group)"})
     device_count = dy.UInt32(nullable=True, metadata={"about": "devices on which these kernels ran"})
@@ -155,17 +156,12 @@ class Transfers(Found):
         metadata={"about": "`fifo` (communicator and ranks known) or `positional` (communicator not recorded)"},
     )
     is_movement = dy.Bool(nullable=False, metadata={"about": "stands for its movement in totals"})
-    staging_bytes = dy.Int64(nullable=False, metadata={"about": "what NCCL can buffer between its two ranks"})
     wire_ns = dy.Int64(
         nullable=True,
-        metadata={"about": "its share of the time with both sides present"},
+        metadata={"about": "not computed by this version"},
     )
-    wire_reason = dy.String(
-        nullable=True,
-        metadata={"about": "why `wire_ns` is null (docs/metrics.md)"},
-    )
-    wire_basis = dy.String(nullable=True, metadata={"about": "`window` (one clock) or `min-duration` (two clocks)"})
-    peer_wait_ns = dy.Int64(nullable=True, metadata={"about": "`time_ns` without `wire_ns`: waiting for the peer"})
+    wire_basis = dy.String(nullable=True, metadata={"about": "not computed by this version"})
+    peer_wait_ns = dy.Int64(nullable=True, metadata={"about": "not computed by this version"})
     layer = dy.Int64(nullable=True, metadata={"about": "layer index from 0; null when none or several are named"})
     layer_provenance = dy.String(
         nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without layer"}
@@ -237,7 +233,7 @@ def exported_transfers(transfers: pl.DataFrame) -> pl.DataFrame:
         "transfer_id", "trace_id", "transport", "side", "purpose", "purpose_rule", "interval_kind", "start_ns",
         "end_ns", "time_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "bytes", "bytes_source",
         "communicator", "rank", "peer", "pair_id", "pairing", "is_self", "is_first_use", "layer", "layer_provenance",
-        "request_id", "request_provenance", "phase", "role", "is_movement", "wire_reason", "channels", "staging_bytes",
+        "request_id", "request_provenance", "phase", "role", "is_movement", "channels", "staging_bytes",
         "gpu", "kernel_count", "group_key", "pid", "tid",
         "device_id", "stream_id", "call_start_ns", "call_end_ns",
     )  # fmt: skip

@@ -1,7 +1,8 @@
 """Pair sends with receives, so that a movement counts once though both its sides were captured.
 
 Messages between two ranks of a communicator arrive in order: the k-th send meets the k-th receive. A sequence pairs
-only as a whole (equal counts, equal sizes); from a sequence that does not, the side with more transfers is counted.
+only as a whole (equal counts, equal sizes, no receive over before its send began); of what does not pair but may be one
+movement seen from both sides, the side with more transfers is counted.
 """
 
 from collections import Counter
@@ -12,6 +13,8 @@ from nsysparse.frames import pid
 
 NODE = ["trace_id", "process", "gpu"]
 LANE = ["communicator", "source", "target"]
+CLOCK_SLACK_NS = 30_000
+"""How far the clocks of two devices in one file may be apart; a receive that ends earlier met another send."""
 
 
 def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
@@ -106,16 +109,26 @@ def _pairs(lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     """Pairs as (send, recv) transfer ids, of the lanes whose two sides agree throughout."""
     side = {
         name: lanes.filter(pl.col("side") == name).select(
-            *LANE, "k", "node", pl.col("transfer_id").alias(name), pl.col("bytes").alias(f"{name}_bytes")
+            *LANE,
+            "k",
+            "node",
+            pl.col("transfer_id").alias(name),
+            pl.col("bytes").alias(f"{name}_bytes"),
+            pl.col("trace_id").alias(f"{name}_trace"),
+            pl.col("start_ns").alias(f"{name}_start"),
+            pl.col("end_ns").alias(f"{name}_end"),
         )
         for name in ("send", "recv")
     }
     met = side["send"].join(side["recv"], on=[*LANE, "k"], how="full", coalesce=True, nulls_equal=True)
     both_known = pl.col("send_bytes").is_not_null() & pl.col("recv_bytes").is_not_null()
+    one_clock = pl.col("send_trace") == pl.col("recv_trace")
+    too_early = one_clock & (pl.col("recv_end") < pl.col("send_start") - CLOCK_SLACK_NS)
     fits = (
         pl.col("send").is_not_null()
         & pl.col("recv").is_not_null()
         & (~both_known | (pl.col("send_bytes") == pl.col("recv_bytes")))
+        & ~too_early.fill_null(value=False)
     )
     lane = met.group_by(LANE).agg(
         agrees=fits.all() & (pl.col("node").n_unique() == 1) & (pl.col("node_right").n_unique() == 1),
@@ -171,34 +184,64 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
 
 
 def _count_movements(transfers: pl.DataFrame, lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
-    """Of transfers that were seen from both sides but did not pair, let only the side with more stand."""
-    placed = lanes.select("transfer_id", "source", "target")
-    left = transfers.filter(pl.col("pair_id").is_null() & pl.col("side").is_in(["send", "recv"])).join(
-        placed, on="transfer_id", how="left"
-    )
-    # Without ranks, a send and a receive can be the same movement only if they may have met: one device's sends and
-    # receives go to and come from elsewhere.
-    places = pl.col("node").n_unique().over("communicator")
-    may_meet = pl.col("source").is_not_null() | (places > 1) | (pl.col("device_count") > 1)
-    own_copy = pl.col("is_self").fill_null(value=False)
-    both = left.filter(may_meet | own_copy).with_columns(own_copy=own_copy, peerless=pl.col("peer").is_null())
-    key = ["communicator", "source", "target", "own_copy", "peerless"]
+    """Of transfers that may have been seen from both sides but did not pair, let only the side with more stand."""
+    unpaired = transfers.filter(pl.col("pair_id").is_null() & pl.col("side").is_in(["send", "recv"]))
+    doubtful = _doubtful(unpaired, lanes)
+    key = ["kind", "communicator", "size", "source", "target"]
     sending, decided = pl.col("side") == "send", pl.col("purpose") != "unknown"
-    tally = both.group_by(key).agg(
+    tally = doubtful.group_by(key).agg(
         sends=sending.sum(),
         recvs=(~sending).sum(),
         sends_decided=(sending & decided).sum(),
         recvs_decided=(~sending & decided).sum(),
     )
-    doubled = both.join(tally.filter((pl.col("sends") > 0) & (pl.col("recvs") > 0)), on=key, nulls_equal=True)
+    doubled = doubtful.join(tally.filter((pl.col("sends") > 0) & (pl.col("recvs") > 0)), on=key, nulls_equal=True)
     # On a tie the side whose surroundings say more, and else the receives stand: decode waits there.
     more = (pl.col("sends") > pl.col("recvs")) | (
         (pl.col("sends") == pl.col("recvs")) & (pl.col("sends_decided") > pl.col("recvs_decided"))
     )
     lesser = pl.when(more).then(pl.lit("recv")).otherwise(pl.lit("send"))
     silent = doubled.filter(pl.col("side") == lesser)
-    if silent.filter(~pl.col("own_copy")).height:
-        anomalies["movements-counted-by-side"] += silent.filter(~pl.col("own_copy")).height
+    remote = silent.filter(pl.col("kind") != "self").height
+    if remote:
+        anomalies["movements-counted-by-side"] += remote
     return transfers.with_columns(
         is_movement=pl.col("is_movement") & ~pl.col("transfer_id").is_in(silent["transfer_id"].implode())
     )
+
+
+def _doubtful(unpaired: pl.DataFrame, lanes: pl.DataFrame) -> pl.DataFrame:
+    """Transfers that may have been seen from the other side too, with the columns that tell which these could be.
+
+    A rank's copies to itself are each other's sides (`kind` self). A lane of which both sides are placed is compared
+    with itself (`lane`). All else could be the other side of anything that is not known to be elsewhere (`loose`): of
+    the same communicator if every one is named, of the same size if every one is known.
+    """
+    seen_twice = lanes.filter(pl.col("side").n_unique().over(LANE) == 2)  # noqa: PLR2004 (both sides)
+    rows = unpaired.join(
+        seen_twice.select("transfer_id", "source", "target"), on="transfer_id", how="left"
+    ).with_columns(
+        kind=pl.when(pl.col("is_self").fill_null(value=False))
+        .then(pl.lit("self"))
+        .when(pl.col("source").is_not_null())
+        .then(pl.lit("lane"))
+        .otherwise(pl.lit("loose")),
+        placed=pl.col("transfer_id").is_in(lanes["transfer_id"].implode()),
+        size=pl.lit(None, pl.Int64),
+    )
+    loose = rows.filter(pl.col("kind") == "loose")
+    if loose["communicator"].null_count():
+        loose = loose.with_columns(communicator=pl.lit(None, pl.String))
+    sized = pl.col("bytes").is_not_null().all().over("communicator")
+    loose = loose.with_columns(size=pl.when(sized).then("bytes"))
+    # One device's sends and receives go to and come from elsewhere; and two lanes that are placed differ.
+    apart = (pl.col("node").n_unique().over("communicator", "size") > 1) | (
+        pl.col("device_count").max().over("communicator", "size") > 1
+    )
+    unplaced = {
+        side: ((pl.col("side") == side) & ~pl.col("placed")).any().over("communicator", "size")
+        for side in ("send", "recv")
+    }
+    partner = pl.when(pl.col("side") == "send").then(unplaced["recv"]).otherwise(unplaced["send"])
+    loose = loose.filter(apart, ~pl.col("placed") | partner)
+    return pl.concat([rows.filter(pl.col("kind") != "loose"), loose])

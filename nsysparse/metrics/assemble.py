@@ -30,7 +30,6 @@ from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
 from nsysparse.theory.kv_cache import bytes_per_token
 from nsysparse.theory.links import Peak
-from nsysparse.units import NS_PER_MS
 
 
 def assemble(
@@ -125,11 +124,8 @@ _METRICS = (
 
 def _summary(spanned: pl.DataFrame) -> dict[str, Distribution | None]:
     counted = steady(spanned)
-    wire = pl.when(pl.col("wire_ns") > 0).then(pl.col("bytes") / pl.col("wire_ns"))
     known = {
-        "wire_gb_s": distribution(counted.select(wire.alias("rate"))["rate"]),
         "kernel_gb_s": distribution(counted.select(movement_rate().alias("rate"))["rate"]),
-        "peer_wait_ms": distribution(counted["peer_wait_ns"] / NS_PER_MS),
         "message_bytes": distribution(counted["bytes"]),
     }
     return {name: known.get(name) for name in _METRICS}

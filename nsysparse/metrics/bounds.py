@@ -25,9 +25,9 @@ def with_spans(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
     Returns:
         The movements with `span_start_ns`, `span_end_ns` and `spare_bytes` (0 where both sides ran on one clock).
     """
-    sides = measured.transfers.select("pair_id", "trace_id", "start_ns", "end_ns", partner="transfer_id").filter(
-        pl.col("pair_id").is_not_null() & pl.col("start_ns").is_not_null()
-    )
+    # A positional pair is a guess: its two kernels need not have met.
+    sure = pl.col("start_ns").is_not_null() & (pl.col("pairing") == "fifo")
+    sides = measured.transfers.filter(sure).select("pair_id", "trace_id", "start_ns", "end_ns", partner="transfer_id")
     met = ended.select("transfer_id", "pair_id", "trace_id", own_start="start_ns", own_end="end_ns").join(
         sides, on=["pair_id", "trace_id"]
     )
@@ -84,14 +84,25 @@ def _of_runs(single: pl.DataFrame) -> pl.DataFrame:
     """One side's consecutive movements without long pauses, less what the buffers may hold at a run's edge."""
     lane = [*LINK, "trace_id", "side"]
     pause = pl.col("span_start_ns") - pl.col("span_end_ns").cum_max().shift(1).over(lane)
-    runs = (
-        single.sort("span_start_ns", "span_end_ns", "transfer_id")
-        .with_columns(run=(pause > PAUSE_NS).fill_null(value=False).cum_sum().over(lane))
-        .group_by(*lane, "run")
-        .agg(
-            sure=pl.col("bytes").sum() - pl.col("spare_bytes").max(),
-            ns=pl.col("span_end_ns").max() - pl.col("span_start_ns").min(),
-        )
+    runs = single.sort("span_start_ns", "span_end_ns", "transfer_id").with_columns(
+        run=(pause > PAUSE_NS).fill_null(value=False).cum_sum().over(lane)
     )
-    sure = runs.filter(pl.col("sure") > 0)
+    # Each communicator has buffers of its own to each peer; without these names every message may have had its own.
+    nameless = pl.col("communicator").is_null() | pl.col("peer").is_null()
+    buffers = (
+        runs.group_by(*lane, "run", "communicator", "peer")
+        .agg(
+            pl.when(nameless).then(pl.col("spare_bytes")).sum().alias("each"),
+            pl.col("spare_bytes").max().alias("one"),
+        )
+        .group_by(*lane, "run")
+        .agg(spare=pl.max_horizontal("each", "one").sum())
+    )
+    sure = (
+        runs.group_by(*lane, "run")
+        .agg(pl.col("bytes").sum(), ns=pl.col("span_end_ns").max() - pl.col("span_start_ns").min())
+        .join(buffers, on=[*lane, "run"], nulls_equal=True)
+        .with_columns(sure=pl.col("bytes") - pl.col("spare"))
+        .filter(pl.col("sure") > 0)
+    )
     return sure.group_by(LINK).agg(pl.col("sure").sum(), pl.col("ns").sum()).select(*LINK, "sure", "ns")

@@ -12,7 +12,7 @@ from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
 
 UNKNOWN_END = "unknown"
-WIRE, KERNEL = "wire", "kernel"
+KERNEL = "kernel"
 
 
 def with_ends(measured: Measured) -> pl.DataFrame:
@@ -63,25 +63,14 @@ def links(spanned: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
     timed = spanned.filter(pl.col("start_ns").is_not_null())
     sized = timed.filter(pl.col("bytes").is_not_null())
     covered = union_lengths(sized, [*LINK, "trace_id"]).group_by(LINK).agg(covered_ns=pl.col("union_ns").sum())
-    rates = counted.with_columns(
-        kernel_rate=movement_rate(),
-        wire_rate=pl.when(pl.col("wire_ns") > 0).then(pl.col("bytes") / pl.col("wire_ns")),
-    )
-    on_wire = pl.col("wire_ns").is_not_null() & pl.col("bytes").is_not_null()
-    wired = counted.group_by(LINK).agg(
-        sent_bytes=pl.col("bytes").sum(),
-        wire_bytes=pl.col("bytes").filter(on_wire).sum(),
-        wire_ns=pl.col("wire_ns").filter(on_wire).sum(),
-    )
+    rates = counted.with_columns(kernel_rate=movement_rate())
     rows = sums
     for part in (
         busy(timed, LINK),
         covered,
         sized.group_by(LINK).agg(covered_bytes=pl.col("bytes").sum()),
         link_rates(counted),
-        wired,
         _distributions(rates, "kernel_rate"),
-        _distributions(rates, "wire_rate"),
     ):
         rows = rows.join(part, on=LINK, how="left")
     return tuple(_link(row, peak) for row in rows.sort(LINK).iter_rows(named=True))
@@ -107,9 +96,8 @@ def _distributions(rates: pl.DataFrame, column: str) -> pl.DataFrame:
 
 def _link(row: dict[str, Any], peak: Peak | None) -> Link:
     nbytes, communicators = row["bytes"], row["communicators"]
-    headline, basis = row["bound_gb_s"], KERNEL if row["bound_gb_s"] is not None else None
-    if row["wire_ns"] and 2 * row["wire_bytes"] >= row["sent_bytes"]:
-        headline, basis = row["wire_bytes"] / row["wire_ns"], WIRE
+    headline = row["bound_gb_s"]
+    too_fast = peak is not None and headline is not None and headline > peak.gb_s
     covered = row["covered_ns"]
     return Link(
         link_key=row["link_key"],
@@ -123,11 +111,11 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         bytes=nbytes,
         busy_ns=row["busy_ns"],
         link_gb_s=row["covered_bytes"] / covered if covered else None,
-        wire_gb_s=_distribution(row["wire_rate"]),
+        wire_gb_s=None,
         kernel_gb_s=_distribution(row["kernel_rate"]),
         delivered_gb_s=None,
         headline_gb_s=headline,
-        headline_basis=basis,
+        headline_basis=KERNEL if headline is not None else None,
         peak_gb_s=peak.gb_s if peak else None,
         peak_source=peak.source if peak else None,
         practical_gb_s=peak.practical_gb_s if peak else None,
@@ -138,7 +126,7 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         observed_ns=row["busy_ns"],
         fixed_cost_ns=None,
         fitted_gb_s=None,
-        inconsistent_count=row["too_fast"],
+        inconsistent_count=max(row["too_fast"], int(too_fast)),
     )
 
 

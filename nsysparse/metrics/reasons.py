@@ -17,10 +17,7 @@ AMBIGUOUS = "ambiguous"
 # May be null without a reason: there is simply nothing to say.
 FREE = frozenset({"/notice"})
 
-_WIRE = (
-    "not every movement tells how long both sides were present: the other side was not captured, the message fits into"
-    " NCCL's buffers and its sender began first, or the sizes in a fused kernel are unknown"
-)
+_WIRE = "waiting is not taken out of kernel time by this version"
 _NO_RATE = "no movement (but a first use) has size and time, and more bytes than NCCL can buffer"
 _NOT_YET = "not computed by this version"
 _COMPUTE = "transfer time is not yet set against compute kernels by this version"
@@ -74,9 +71,10 @@ RULES = (
     *(Rule(f"/totals/{name}", NOT_RECORDED, _TIMELESS) for name in (
         "time_ns", "send_time_ns", "busy_ns",
     )),
-    *(Rule(f"/totals/{name}", NOT_RECORDED, _WIRE) for name in ("wire_ns", "peer_wait_ns")),
-    *(Rule(f"/{where}/*/{name}", NOT_MEASURED, "wire time is told for the run and its links, not yet divided further")
-      for where in ("layers", "requests") for name in ("wire_ns", "peer_wait_ns")),
+    *(Rule(f"/totals/{name}", NOT_MEASURED, _WIRE) for name in ("wire_ns", "peer_wait_ns")),
+    *(Rule(f"/{where}/*/{name}", NOT_MEASURED, _WIRE) for where in ("layers", "requests") for name in (
+        "wire_ns", "peer_wait_ns",
+    )),
     *(Rule(f"/{where}/{name}", NOT_MEASURED, _COMPUTE) for where in ("totals", "layers/*") for name in (
         "exposed_wire_ns", "exposed_wait_ns", "overlapped_ns",
     )),
@@ -89,7 +87,7 @@ RULES = (
     *(Rule(f"/{where}/*/time_ns", NOT_RECORDED, _TIMELESS) for where in (
         "totals/by_purpose", "layers", "requests", "layer_request", "unattributed", "excluded",
     )),
-    *(Rule(f"/summary/{name}", NOT_RECORDED, _WIRE) for name in ("wire_gb_s", "peer_wait_ms")),
+    *(Rule(f"/summary/{name}", NOT_MEASURED, _WIRE) for name in ("wire_gb_s", "peer_wait_ms")),
     Rule("/summary/delivered_gb_s", NOT_MEASURED, _NOT_YET),
     *(Rule(f"/summary/{name}", NOT_MEASURED, _PATH) for name in (
         "exposed_ms", "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
@@ -115,7 +113,7 @@ RULES = (
     *(Rule(f"/links/*/{name}", NOT_RECORDED, _NO_RATE) for name in (
         "link_gb_s", "kernel_gb_s", "headline_gb_s", "headline_basis",
     )),
-    Rule("/links/*/wire_gb_s", NOT_RECORDED, _WIRE),
+    Rule("/links/*/wire_gb_s", NOT_MEASURED, _WIRE),
     *(Rule(f"/links/*/{name}", NOT_MEASURED, _NOT_YET) for name in ("delivered_gb_s", "fixed_cost_ns", "fitted_gb_s")),
     Rule("/message_sizes/*/wire_gb_s", NOT_MEASURED, _NOT_YET),
     Rule("/ports", NOT_MEASURED, "bytes per port are not summed by this version"),

@@ -33,8 +33,8 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
         time_ns=known_sum(movements["time_ns"]),
         send_time_ns=known_sum(sends) if len(sends) or sides_known else None,
         busy_ns=busy_total(movements) if movements.height else 0,
-        wire_ns=_whole_sum(movements["wire_ns"], movements["time_ns"]),
-        peer_wait_ns=_whole_sum(movements["peer_wait_ns"], movements["time_ns"]),
+        wire_ns=None,
+        peer_wait_ns=None,
         exposed_wire_ns=None,
         exposed_wait_ns=None,
         overlapped_ns=None,
@@ -61,13 +61,6 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
         first_use_ns=None,
         by_purpose=dict.fromkeys(found.by_purpose, unseen),
     )
-
-
-def _whole_sum(values: pl.Series, timed: pl.Series) -> int | None:
-    """Sum of values that every movement with a time has; None when one lacks it, since a part would look like all."""
-    if values.filter(timed.is_not_null()).null_count():
-        return None
-    return known_sum(values)
 
 
 def kernel_count(transfers: pl.DataFrame) -> int:

@@ -33,15 +33,13 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
     busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key), default=None)
     if busiest is None or busiest.headline_gb_s is None:
         return f"Throughput is unknown: {text}, but {_unproven(totals)}."
-    bound = "" if busiest.headline_basis == "wire" else "at least "
-    rate = f"{bound}{human_rate(busiest.headline_gb_s)}"
+    rate = f"at least {human_rate(busiest.headline_gb_s)}"
     if busiest.peak_gb_s is not None and busiest.efficiency is not None:
-        rate = f"{bound}{busiest.headline_gb_s:.3g} of {busiest.peak_gb_s:.4g} GB/s ({busiest.link_name})"
+        rate = f"at least {busiest.headline_gb_s:.3g} of {busiest.peak_gb_s:.4g} GB/s ({busiest.link_name})"
         if busiest.efficiency > 1:
             return f"Inconsistent: {text}, {rate}: faster than the link can be, so bytes, pairing or link are wrong."
     where = f" on the busiest of {len(real)} links" if len(real) > 1 else ""
-    waiting = ", waiting taken out" if busiest.headline_basis == "wire" else ", waiting for the peer included"
-    return f"KV gap unknown, transfer measured: {text}, {rate}{where}{waiting}."
+    return f"KV gap unknown, transfer measured: {text}, {rate}{where}, waiting for the peer included."
 
 
 def _moved(totals: Totals) -> str:

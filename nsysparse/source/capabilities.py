@@ -101,6 +101,9 @@ def _nccl_payloads(
         return Capability("present")
     if known:
         return Capability("partial", f"{known} of {calls.height} NCCL calls have {what}", EXPORT_AGAIN)
+    if field == "communicator" and calls.join(payloads, on="range_id", how="semi").height:
+        reason = "the payloads of this NCCL name no communicator (since NCCL 2.25 they do)"
+        return Capability("absent", reason, f"{PROFILE}   # with NCCL 2.25 or newer")
     if export.count(schema.PAYLOAD_ENTRIES.table):
         blobs = metadata.get("EXPORT_PARAM_INCLUDE_BLOBS", "").lower()
         reason = (

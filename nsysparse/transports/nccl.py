@@ -9,7 +9,6 @@ import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.apportion import apportion
 from nsysparse.frames import Found
 from nsysparse.intervals import innermost_container
 from nsysparse.source import nccl_domain
@@ -17,6 +16,8 @@ from nsysparse.source.trace import Trace
 from nsysparse.transports.nccl_groups import CALL, GROUP_END, GROUP_START, launching_range
 
 NAME = "nccl"
+# NCCL_BUFFSIZE per channel; as many channels as NCCL can use where a kernel does not tell.
+BUFFER_BYTES, MOST_CHANNELS = 4 * 2**20, 64
 NEEDS = (
     "NVTX_EVENTS(start, end, eventType, globalTid, text or textId)",
     "CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, demangledName)",
@@ -24,7 +25,6 @@ NEEDS = (
 )
 SIDES = dict.fromkeys(nccl_domain.SENDS, "send") | dict.fromkeys(nccl_domain.RECEIVES, "recv")
 _KINDS = {nccl_domain.GROUP_START: GROUP_START, nccl_domain.GROUP_END: GROUP_END}
-_SIDE_ORDER = {"send": 0, "recv": 1}
 
 
 def find(trace: Trace) -> dy.DataFrame[Found]:
@@ -43,6 +43,7 @@ def find(trace: Trace) -> dy.DataFrame[Found]:
             trace_id=pl.lit(trace.trace_id),
             transport=pl.lit(NAME),
             interval_kind=pl.when(pl.col("start_ns").is_not_null()).then(pl.lit("gpu")),
+            staging_bytes=pl.col("channels").fill_null(MOST_CHANNELS) * BUFFER_BYTES,
         )
         .select(Found.column_names())
     )
@@ -205,18 +206,12 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _share_time(calls: pl.DataFrame) -> pl.DataFrame:
-    """Divide each group's kernel time among its calls: by bytes, or equally where any of them is unknown."""
+    """Divide each group's kernel time equally among its calls: sizes that ranges or the other side tell come later."""
     alone = calls.filter((pl.col("kernel_ops") == 1) | pl.col("kernel_ops").is_null())
-    shared = calls.filter(pl.col("kernel_ops") > 1).sort(
-        "owner", "peer", pl.col("side").replace_strict(_SIDE_ORDER, return_dtype=pl.Int8), "issue", nulls_last=True
-    )
-    times: list[int] = []
-    for (_,), group in shared.select("owner", "bytes", "length").group_by("owner", maintain_order=True):
-        known = group["bytes"].null_count() == 0
-        times += apportion(group["length"][0], group["bytes"].to_list() if known else [0] * group.height)
-    return pl.concat(
-        [alone.with_columns(time_ns="length"), shared.with_columns(time_ns=pl.Series(times, dtype=pl.Int64))]
-    )
+    shared = calls.filter(pl.col("kernel_ops") > 1).sort("owner", "issue")
+    place = pl.int_range(pl.len()).over("owner")
+    part = pl.col("length") // pl.col("kernel_ops") + (place < pl.col("length") % pl.col("kernel_ops")).cast(pl.Int64)
+    return pl.concat([alone.with_columns(time_ns="length"), shared.with_columns(time_ns=part)])
 
 
 def _from_lone_kernels(kernels: pl.DataFrame) -> pl.DataFrame:

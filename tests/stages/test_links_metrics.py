@@ -75,3 +75,37 @@ def test_a_peak_that_no_link_has_is_a_usage_error(peak: str, tmp_path: Path) -> 
 
     with pytest.raises(UsageError):
         analyse([two_pairs(tmp_path)], Options(peak_gb_s=float(peak)))
+
+
+def test_every_communicator_has_buffers_of_its_own(tmp_path: Path) -> None:
+    """Receive kernels only, over two communicators: 4 MiB of each may have crossed before or after the run."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    for pid, name in ((1, "ncclSend"), (2, "ncclRecv")):
+        process = builder.process(pid=pid)
+        thread = process.thread(tid=pid)
+        # A kernel of another communicator tells on which device each process is.
+        thread.nccl("ncclSend", 10, 12, communicator=6, nbytes=1, peer=5)
+        process.kernel(SEND_RECV, 50, 60, device=pid - 1, launch=thread.launch(11, 12))
+        for index in range(4):
+            at, begin = 100 * (1 + index), 1_000_000 + 100_000 * index
+            thread.nccl(name, at, at + 10, communicator=7 + index % 2, nbytes=MESSAGE, peer=2 - pid)
+            if name == "ncclRecv":
+                launch = thread.launch(at + 2, at + 4)
+                process.kernel(SEND_RECV, begin, begin + 100_000, device=1, gridX=1, launch=launch)
+    analysis = analyse([builder.write(tmp_path / "t.sqlite")])
+    (link,) = [link for link in analysis.links if link.bytes == 4 * MESSAGE]
+    assert link.headline_gb_s == pytest.approx((4 * MESSAGE - 2 * BUFFERED) / 400_000)
+
+
+def test_pairs_by_position_prove_no_more_than_one_side(tmp_path: Path) -> None:
+    """Payloads without communicator: which send met which receive is a guess."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    for pid, name in ((1, "ncclSend"), (2, "ncclRecv")):
+        process = builder.process(pid=pid)
+        thread = process.thread(tid=pid)
+        thread.nccl(name, 10, 20, nbytes=1_000_000, peer=2 - pid)
+        process.kernel(SEND_RECV, 100, 1_100, device=pid - 1, gridX=1, launch=thread.launch(12, 14))
+    analysis = analyse([builder.write(tmp_path / "t.sqlite")])
+    (link,) = analysis.links
+    assert link.headline_gb_s is None
+    assert link.link_gb_s == pytest.approx(1000)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
+from nsysparse.sharing import share_time
 from nsysparse.source.extract import read_trace
 from nsysparse.testing import Process, Thread, TraceBuilder
 from nsysparse.transports.nccl import find
@@ -20,7 +21,8 @@ class Scene:
         self.thread: Thread = self.process.thread(tid=1)
 
     def found(self, folder: Path) -> pl.DataFrame:
-        return find(read_trace(self.builder.write(folder / "t.sqlite"), "t", all_gpu_work=False))
+        found = find(read_trace(self.builder.write(folder / "t.sqlite"), "t", all_gpu_work=False))
+        return share_time(found.with_row_index("transfer_id")).drop("transfer_id")
 
     def call(self, name: str, start: int, *, nbytes: int | None = None, peer: int | None = None, **more: int) -> None:
         payload = None if nbytes is None and not more else "json"

@@ -96,6 +96,41 @@ def test_counts_that_differ_count_the_side_with_more() -> None:
     assert anomalies == {"lanes-that-do-not-pair": 1, "movements-counted-by-side": 1}
 
 
+def test_a_side_without_rank_is_not_counted_beside_one_with_it() -> None:
+    # The sender's ncclCommInitRank was recorded, the receiver's was cropped; of more than two ranks none follows.
+    frame, anomalies = paired(*[send(rank=0, peer=1, rank_count=4)] * 5, *[recv(peer=0, rank_count=4)] * 5)
+    assert standing(frame) == ["recv"] * 5
+    assert anomalies["movements-counted-by-side"] == 5
+
+
+def test_a_side_without_payload_is_not_counted_beside_one_with_it() -> None:
+    nameless = {"peer": None, "communicator": None}
+    assert standing(paired(*[send(**nameless)] * 5, *[recv()] * 5)[0]) == ["recv"] * 5
+    assert standing(paired(*[send(**nameless)] * 6, *[recv(None)] * 5)[0]) == ["send"] * 6
+
+
+def test_what_cannot_be_each_others_side_counts_twice() -> None:
+    wide = {"rank_count": 4}
+    assert len(standing(paired(send(40, peer=None), recv(44, peer=None))[0])) == 2
+    elsewhere, _ = paired(send(rank=0, peer=2, **wide), recv(rank=1, peer=3, **wide))
+    assert len(standing(elsewhere)) == 2
+    assert len(standing(paired(send(peer=None, communicator="7"), recv(peer=None, communicator="8"))[0])) == 2
+
+
+def test_a_receive_that_ended_before_its_send_began_belongs_to_another() -> None:
+    late = {"start_ns": 2_000_000, "end_ns": 2_000_100}
+    early = {"start_ns": 1_000_000, "end_ns": 1_900_000}
+    frame, anomalies = paired(send(**late), recv(**early))
+    assert frame["pair_id"].null_count() == 2
+    assert anomalies["lanes-that-do-not-pair"] == 1
+    assert standing(frame) == ["recv"]
+    # Another file's clock tells nothing, and clocks of two devices differ a little.
+    other, _ = paired(send(trace_id="a", **late), recv(trace_id="b", **early))
+    assert other["pair_id"].null_count() == 0
+    close, _ = paired(send(**late), recv(start_ns=1_000_000, end_ns=1_980_000))
+    assert close["pair_id"].null_count() == 0
+
+
 def test_one_side_alone_counts_wholly() -> None:
     frame, anomalies = paired(send(), send(), {**recv(), "process": 1, "device_id": 0, "peer": 1})
     assert standing(frame) == ["send", "send", "recv"]

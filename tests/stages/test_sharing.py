@@ -1,0 +1,36 @@
+"""A fused kernel's time is divided by sizes, whoever tells them, and nothing of it is lost."""
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsysparse.sharing import share_time
+
+
+def fused(sizes: list[int | None], total: int) -> pl.DataFrame:
+    parts = [total - (len(sizes) - 1) * (total // len(sizes))] + [total // len(sizes)] * (len(sizes) - 1)
+    return pl.DataFrame(
+        {
+            "transfer_id": range(len(sizes)), "trace_id": "t", "group_key": "g", "kernel_ops": len(sizes),
+            "time_ns": parts, "bytes": sizes, "peer": range(len(sizes)), "side": "send", "call_start_ns": 0,
+        },
+        schema_overrides={"transfer_id": pl.UInt32, "bytes": pl.Int64},
+    )  # fmt: skip
+
+
+def test_time_goes_by_bytes_where_all_are_known() -> None:
+    assert share_time(fused([100, 300], 1000))["time_ns"].to_list() == [250, 750]
+
+
+def test_time_goes_equally_where_a_size_is_unknown() -> None:
+    assert share_time(fused([100, None], 1000))["time_ns"].to_list() == [500, 500]
+
+
+@given(
+    sizes=st.lists(st.none() | st.integers(min_value=0, max_value=2**40), min_size=2, max_size=9),
+    total=st.integers(min_value=0, max_value=10**12),
+)
+def test_the_kernels_time_is_kept_exactly(sizes: list[int | None], total: int) -> None:
+    shared = share_time(fused(sizes, total))
+    assert shared["time_ns"].sum() == total
+    assert shared["transfer_id"].to_list() == list(range(len(sizes)))
