@@ -167,6 +167,15 @@ def test_graph_launches_hide_what_is_inside(tmp_path: Path) -> None:
     assert "--cuda-graph-trace=node" in trace.capabilities["graph_nodes"].fix
 
 
+def test_payloads_that_name_no_communicator_say_which_nccl_does(tmp_path: Path) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder.process(pid=1).thread(tid=1).nccl("ncclSend", 10, 20, nbytes=8, peer=1)
+    capabilities = read(builder, tmp_path).capabilities
+    assert capabilities["nccl_sizes"].status == "present"
+    assert capabilities["nccl_communicators"].status == "absent"
+    assert "2.25" in capabilities["nccl_communicators"].reason
+
+
 def test_hardware_ids_above_127_are_negative_and_still_join(tmp_path: Path) -> None:
     builder = TraceBuilder(schema="3.25", gpus={0: "x"})
     process = builder.process(pid=123, hardware_id=200)
