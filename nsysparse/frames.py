@@ -155,6 +155,10 @@ class Transfers(Found):
         nullable=True,
         metadata={"about": "`fifo` (communicator and ranks known) or `positional` (communicator not recorded)"},
     )
+    pairing_from_start = dy.Bool(
+        nullable=True,
+        metadata={"about": "the communicator's creation was recorded on both sides, so no message before is missing"},
+    )
     is_movement = dy.Bool(nullable=False, metadata={"about": "stands for its movement in totals"})
     wire_ns = dy.Int64(
         nullable=True,
@@ -233,7 +237,8 @@ def exported_transfers(transfers: pl.DataFrame) -> pl.DataFrame:
         "transfer_id", "trace_id", "transport", "side", "purpose", "purpose_rule", "interval_kind", "start_ns",
         "end_ns", "time_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "bytes", "bytes_source",
         "communicator", "rank", "peer", "pair_id", "pairing", "is_self", "is_first_use", "layer", "layer_provenance",
-        "request_id", "request_provenance", "phase", "role", "is_movement", "channels", "staging_bytes",
+        "request_id", "request_provenance", "phase", "role", "is_movement", "pairing_from_start", "channels",
+        "staging_bytes",
         "gpu", "kernel_count", "group_key", "pid", "tid",
         "device_id", "stream_id", "call_start_ns", "call_end_ns",
     )  # fmt: skip

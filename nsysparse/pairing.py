@@ -10,6 +10,7 @@ from collections import Counter
 import polars as pl
 
 from nsysparse.frames import pid
+from nsysparse.meeting import meetings
 
 NODE = ["trace_id", "process", "gpu"]
 LANE = ["communicator", "source", "target"]
@@ -18,7 +19,7 @@ CLOCK_SLACK_NS = 30_000
 
 
 def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
-    """Add `pair_id`, `pairing` and `is_movement` to the transfers of all traces together.
+    """Add `pair_id`, `pairing`, `pairing_from_start` and `is_movement` to the transfers of all traces together.
 
     Args:
         transfers: Columns of `Found` plus `transfer_id` and `purpose`, of any number of traces.
@@ -85,8 +86,12 @@ def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
     )
     joined = transfers.join(follows, on=["communicator", *NODE], how="left", nulls_equal=True, maintain_order="left")
     rank = pl.coalesce("rank", "inferred")
+    # A rank is recorded where the communicator was created: of that one the capture holds the first message.
     return joined.with_columns(
-        rank=rank, is_self=pl.coalesce("is_self", rank == pl.col("peer")), node=pl.struct(NODE)
+        created=pl.col("rank").is_not_null(),
+        rank=rank,
+        is_self=pl.coalesce("is_self", rank == pl.col("peer")),
+        node=pl.struct(NODE),
     ).drop("inferred")
 
 
@@ -156,7 +161,7 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
     joined = transfers.join(members, on="transfer_id", how="left", maintain_order="left")
     partner = transfers.select(
         partner="transfer_id", partner_start="start_ns", partner_purpose="purpose", partner_rule="purpose_rule",
-        partner_bytes="bytes", partner_source="bytes_source",
+        partner_bytes="bytes", partner_source="bytes_source", partner_created="created",
     )  # fmt: skip
     joined = joined.join(partner, on="partner", how="left", maintain_order="left")
     # An annotation that says KV is surer than one side's surroundings that say otherwise.
@@ -180,68 +185,54 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
         bytes=pl.coalesce("bytes", "partner_bytes"),
         bytes_source=pl.coalesce("bytes_source", "partner_source"),
         is_movement=pl.when(pl.col("pair_id").is_not_null()).then(stands).otherwise(pl.lit(value=True)),
-    ).drop("partner_start", "partner_purpose", "partner_rule", "partner_bytes", "partner_source")
+        pairing_from_start=pl.when(pl.col("pair_id").is_not_null()).then(pl.col("created") & pl.col("partner_created")),
+    ).drop(
+        "created",
+        "partner_created",
+        "partner_start",
+        "partner_purpose",
+        "partner_rule",
+        "partner_bytes",
+        "partner_source",
+    )
 
 
 def _count_movements(transfers: pl.DataFrame, lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
-    """Of transfers that may have been seen from both sides but did not pair, let only the side with more stand."""
-    unpaired = transfers.filter(pl.col("pair_id").is_null() & pl.col("side").is_in(["send", "recv"]))
-    doubtful = _doubtful(unpaired, lanes)
-    key = ["kind", "communicator", "size", "source", "target"]
-    sending, decided = pl.col("side") == "send", pl.col("purpose") != "unknown"
-    tally = doubtful.group_by(key).agg(
-        sends=sending.sum(),
-        recvs=(~sending).sum(),
-        sends_decided=(sending & decided).sum(),
-        recvs_decided=(~sending & decided).sum(),
+    """Of transfers that may have been seen from both sides but did not pair, let only one side stand."""
+    seen_twice = lanes.filter(pl.col("side").n_unique().over(LANE) == 2)  # noqa: PLR2004 (both sides)
+    unpaired = (
+        transfers.filter(pl.col("pair_id").is_null() & pl.col("side").is_in(["send", "recv"]))
+        .join(seen_twice.select("transfer_id", "source", "target"), on="transfer_id", how="left")
+        .with_columns(
+            own_copy=pl.col("is_self").fill_null(value=False),
+            decided=pl.col("purpose") != "unknown",
+            sending=pl.col("side") == "send",
+        )
     )
-    doubled = doubtful.join(tally.filter((pl.col("sends") > 0) & (pl.col("recvs") > 0)), on=key, nulls_equal=True)
-    # On a tie the side whose surroundings say more, and else the receives stand: decode waits there.
+    alone = pl.col("source").is_null() & ~pl.col("own_copy")
+    compared = _lesser_sides(unpaired.filter(~alone))
+    met = meetings(unpaired.filter(alone))
+    silent = [*compared["transfer_id"], *met]
+    remote = compared.filter(~pl.col("own_copy")).height + len(met)
+    if remote:
+        anomalies["movements-counted-by-side"] += remote
+    return transfers.with_columns(is_movement=pl.col("is_movement") & ~pl.col("transfer_id").is_in(silent))
+
+
+def _lesser_sides(both: pl.DataFrame) -> pl.DataFrame:
+    """Of a rank's copies to itself, and of each lane whose two sides disagree, the side with fewer transfers.
+
+    On a tie the side whose surroundings say more, and else the receives stand: decode waits there.
+    """
+    key = ["communicator", "source", "target", "own_copy"]
+    tally = both.group_by(key).agg(
+        sends=pl.col("sending").sum(),
+        recvs=(~pl.col("sending")).sum(),
+        sends_decided=(pl.col("sending") & pl.col("decided")).sum(),
+        recvs_decided=(~pl.col("sending") & pl.col("decided")).sum(),
+    )
+    doubled = both.join(tally.filter((pl.col("sends") > 0) & (pl.col("recvs") > 0)), on=key, nulls_equal=True)
     more = (pl.col("sends") > pl.col("recvs")) | (
         (pl.col("sends") == pl.col("recvs")) & (pl.col("sends_decided") > pl.col("recvs_decided"))
     )
-    lesser = pl.when(more).then(pl.lit("recv")).otherwise(pl.lit("send"))
-    silent = doubled.filter(pl.col("side") == lesser)
-    remote = silent.filter(pl.col("kind") != "self").height
-    if remote:
-        anomalies["movements-counted-by-side"] += remote
-    return transfers.with_columns(
-        is_movement=pl.col("is_movement") & ~pl.col("transfer_id").is_in(silent["transfer_id"].implode())
-    )
-
-
-def _doubtful(unpaired: pl.DataFrame, lanes: pl.DataFrame) -> pl.DataFrame:
-    """Transfers that may have been seen from the other side too, with the columns that tell which these could be.
-
-    A rank's copies to itself are each other's sides (`kind` self). A lane of which both sides are placed is compared
-    with itself (`lane`). All else could be the other side of anything that is not known to be elsewhere (`loose`): of
-    the same communicator if every one is named, of the same size if every one is known.
-    """
-    seen_twice = lanes.filter(pl.col("side").n_unique().over(LANE) == 2)  # noqa: PLR2004 (both sides)
-    rows = unpaired.join(
-        seen_twice.select("transfer_id", "source", "target"), on="transfer_id", how="left"
-    ).with_columns(
-        kind=pl.when(pl.col("is_self").fill_null(value=False))
-        .then(pl.lit("self"))
-        .when(pl.col("source").is_not_null())
-        .then(pl.lit("lane"))
-        .otherwise(pl.lit("loose")),
-        placed=pl.col("transfer_id").is_in(lanes["transfer_id"].implode()),
-        size=pl.lit(None, pl.Int64),
-    )
-    loose = rows.filter(pl.col("kind") == "loose")
-    if loose["communicator"].null_count():
-        loose = loose.with_columns(communicator=pl.lit(None, pl.String))
-    sized = pl.col("bytes").is_not_null().all().over("communicator")
-    loose = loose.with_columns(size=pl.when(sized).then("bytes"))
-    # One device's sends and receives go to and come from elsewhere; and two lanes that are placed differ.
-    apart = (pl.col("node").n_unique().over("communicator", "size") > 1) | (
-        pl.col("device_count").max().over("communicator", "size") > 1
-    )
-    unplaced = {
-        side: ((pl.col("side") == side) & ~pl.col("placed")).any().over("communicator", "size")
-        for side in ("send", "recv")
-    }
-    partner = pl.when(pl.col("side") == "send").then(unplaced["recv"]).otherwise(unplaced["send"])
-    loose = loose.filter(apart, ~pl.col("placed") | partner)
-    return pl.concat([rows.filter(pl.col("kind") != "loose"), loose])
+    return doubled.filter(pl.col("sending") != more)

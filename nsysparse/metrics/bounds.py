@@ -25,8 +25,8 @@ def with_spans(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
     Returns:
         The movements with `span_start_ns`, `span_end_ns` and `spare_bytes` (0 where both sides ran on one clock).
     """
-    # A positional pair is a guess: its two kernels need not have met.
-    sure = pl.col("start_ns").is_not_null() & (pl.col("pairing") == "fifo")
+    # By position, or where the capture may have begun between a send and its receive, the two need not have met.
+    sure = pl.col("start_ns").is_not_null() & (pl.col("pairing") == "fifo") & pl.col("pairing_from_start")
     sides = measured.transfers.filter(sure).select("pair_id", "trace_id", "start_ns", "end_ns", partner="transfer_id")
     met = ended.select("transfer_id", "pair_id", "trace_id", own_start="start_ns", own_end="end_ns").join(
         sides, on=["pair_id", "trace_id"]

@@ -49,6 +49,8 @@ def test_a_pair_proves_its_bytes_over_the_span_of_both_kernels(tmp_path: Path) -
     for pid, name, begin, end in ((1, "ncclSend", 0, 1_000_000), (2, "ncclRecv", 1_000_000, 1_010_000)):
         process = builder.process(pid=pid)
         thread = process.thread(tid=pid)
+        thread.nccl("ncclCommInitRank", 1, 5, communicator=5, nranks=2, rank=pid - 1, device=pid - 1)
+        thread.nccl(name, 6, 8, communicator=5, nbytes=1, peer=2 - pid)  # the first use is in no rate
         thread.nccl(name, 10, 20, communicator=5, nbytes=4_000_000, peer=2 - pid)
         process.kernel(SEND_RECV, begin + 100, end + 100, device=pid - 1, gridX=1, launch=thread.launch(12, 14))
     analysis = analyse([builder.write(tmp_path / "t.sqlite")], Options(peak_gb_s=450.0))
@@ -109,3 +111,24 @@ def test_pairs_by_position_prove_no_more_than_one_side(tmp_path: Path) -> None:
     (link,) = analysis.links
     assert link.headline_gb_s is None
     assert link.link_gb_s == pytest.approx(1000)
+
+
+def test_a_sequence_that_a_capture_may_have_shifted_proves_no_more_than_one_side(tmp_path: Path) -> None:
+    """Cut after send 0 and before receive 5: send k + 1 seems to meet receive k, 10 us apart, on a link of 40 GB/s."""
+    period, nbytes = 120_000, 4_000_000
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    first = 1_000_000
+    for pid, name, begins in (
+        (1, "ncclSend", [first + period * k for k in range(1, 6)]),
+        (2, "ncclRecv", [first + period * (k + 1) for k in range(5)]),
+    ):
+        process = builder.process(pid=pid)
+        thread = process.thread(tid=pid)
+        for at in begins:
+            thread.nccl(name, at - 5000, at - 4000, communicator=5, nbytes=nbytes, peer=2 - pid)
+            launch = thread.launch(at - 4900, at - 4800)
+            process.kernel(SEND_RECV, at, at + 10_000, device=pid - 1, gridX=1, launch=launch)
+    (link,) = analyse([builder.write(tmp_path / "t.sqlite")]).links
+    assert link.headline_gb_s is not None
+    assert link.headline_gb_s <= nbytes / 100_000
+    assert link.kernel_gb_s is None or link.kernel_gb_s.max is None

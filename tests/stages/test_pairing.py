@@ -117,6 +117,31 @@ def test_what_cannot_be_each_others_side_counts_twice() -> None:
     assert len(standing(paired(send(peer=None, communicator="7"), recv(peer=None, communicator="8"))[0])) == 2
 
 
+def test_a_nameless_transfer_elsewhere_merges_nothing_else() -> None:
+    rows = [send(100, peer=1), recv(200, communicator="8", peer=2)] * 5
+    nameless = send(None, peer=None, communicator=None, process=3, device_id=2)
+    assert len(standing(paired(*rows, nameless)[0])) == 10
+    assert paired(*rows, nameless)[0].filter("is_movement")["bytes"].sum() == 1500
+
+
+def test_a_peer_that_is_another_rank_rules_a_meeting_out() -> None:
+    wide = {"rank_count": 4}
+    assert len(standing(paired(*[send(rank=0, peer=1, **wide)] * 5, *[recv(peer=2, **wide)] * 5)[0])) == 10
+    assert len(standing(paired(*[send(peer=1, **wide)] * 5, *[recv(rank=3, peer=2, **wide)] * 5)[0])) == 10
+
+
+def test_of_a_meeting_the_side_that_knows_its_size_stands() -> None:
+    sizes = [recv(8 + index) for index in range(5)]
+    frame, _ = paired(*[send(None, peer=None, communicator=None)] * 6, *sizes)
+    assert sorted(standing(frame)) == ["recv"] * 5 + ["send"]
+
+
+def test_only_recorded_creation_tells_where_a_sequence_starts() -> None:
+    assert paired(send(rank=0), recv(rank=1))[0]["pairing_from_start"].to_list() == [True, True]
+    assert paired(send(rank=0), recv())[0]["pairing_from_start"].to_list() == [False, False]
+    assert paired(send())[0]["pairing_from_start"].to_list() == [None]
+
+
 def test_a_receive_that_ended_before_its_send_began_belongs_to_another() -> None:
     late = {"start_ns": 2_000_000, "end_ns": 2_000_100}
     early = {"start_ns": 1_000_000, "end_ns": 1_900_000}

@@ -1,0 +1,78 @@
+"""Which sends and receives may be two sides of one movement, though not enough was recorded to pair them."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+FACTS = ["communicator", "bytes", "source", "target"]
+
+
+def meetings(transfers: pl.DataFrame) -> list[int]:
+    """Transfer ids that do not count, because as many on the other side may be the same movements.
+
+    Args:
+        transfers: Unpaired sends and receives: `transfer_id`, `sending`, `decided` (whether their purpose is known),
+            `communicator`, `bytes`, `rank`, `peer`, `node`, `device_count`, `call_start_ns`.
+
+    A send and a receive may have met where no fact that both know differs (communicator, size, source, destination),
+    unless one device issued both: its sends and receives go to and come from elsewhere. Those that share most facts
+    meet first. The side whose purpose is known stands, then the one whose size is, then the one with more, else the
+    receives: decode waits there.
+    """
+    groups = _groups(transfers)
+    waiting = dict(groups.select("group", "ids").iter_rows())
+    total = {group: len(ids) for group, ids in waiting.items()}
+    weight = {
+        group: (decided, sized, total[group], not sending)
+        for group, decided, sized, sending in groups.select(
+            "group", "decided", pl.col("bytes").is_not_null(), "sending"
+        ).iter_rows()
+    }
+    silent: list[int] = []
+    for send, recv in _candidates(groups):
+        count = min(len(waiting[send]), len(waiting[recv]))
+        lesser = min(send, recv, key=weight.__getitem__)
+        silent += waiting[lesser][:count]
+        for group in (send, recv):
+            waiting[group] = waiting[group][count:]
+    return silent
+
+
+def _groups(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Transfers of which the same is known, in order of time, with a number for each group in order of its first."""
+    placed = transfers.with_columns(
+        source=pl.when("sending").then("rank").otherwise("peer"),
+        target=pl.when("sending").then("peer").otherwise("rank"),
+    )
+    return (
+        placed.sort("call_start_ns", "transfer_id", nulls_last=True)
+        .group_by(*FACTS, "sending", "decided", "node", maintain_order=True)
+        .agg(ids="transfer_id", several_devices=(pl.col("device_count") > 1).any())
+        .with_row_index("group")
+    )
+
+
+def _candidates(groups: pl.DataFrame) -> Iterator[tuple[int, int]]:
+    """Groups of sends and of receives that may have met, those that share most facts first."""
+    known = [pl.col(fact).is_not_null().alias(f"{fact}_known") for fact in FACTS]
+    marked = groups.drop("ids").with_columns(known)
+    parts = {
+        sending: marked.filter(pl.col("sending") == sending).partition_by([f"{fact}_known" for fact in FACTS])
+        for sending in (True, False)
+    }
+    found = []
+    for sends in parts[True]:
+        for recvs in parts[False]:
+            both = [fact for fact in FACTS if sends[f"{fact}_known"][0] and recvs[f"{fact}_known"][0]]
+            met = sends.join(recvs, on=both) if both else sends.join(recvs, how="cross")
+            apart = pl.col("node").ne_missing(pl.col("node_right"))
+            found.append(
+                met.filter(apart | pl.col("several_devices") | pl.col("several_devices_right")).select(
+                    "group", "group_right", shared=pl.lit(len(both))
+                )
+            )
+    if found:
+        yield from (
+            pl.concat(found).sort("shared", "group", "group_right", descending=[True, False, False])
+            .select("group", "group_right").iter_rows()
+        )  # fmt: skip
