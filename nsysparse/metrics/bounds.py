@@ -1,8 +1,9 @@
 """The rate that a trace proves: a lower bound, waiting included, that no buffering can turn into a lie.
 
-Between the first of two kernels of a pair to start and the last to end, all of the message crossed: its bytes over that
-span are a bound. Of one side alone this is not so. NCCL buffers up to `staging_bytes` between two ranks: these may have
-crossed before a receive began, or may cross after a send ended. What exceeds them crossed while the kernel ran.
+Between the first of two kernels that met to start and the last to end, all of the message crossed: its bytes over that
+span are a bound. That two met is sure only in a sequence recorded from its start. Of one side alone this is not so.
+NCCL buffers up to `staging_bytes` between two ranks: these may have crossed before a receive began, or may cross after
+a send ended. What exceeds them crossed while the kernel ran.
 """
 
 import polars as pl
@@ -23,7 +24,8 @@ def with_spans(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         measured: All transfers, for the other side of each pair.
 
     Returns:
-        The movements with `span_start_ns`, `span_end_ns` and `spare_bytes` (0 where both sides ran on one clock).
+        The movements with `span_start_ns`, `span_end_ns` and `spare_bytes` (0 where two
+        kernels on one clock surely met).
     """
     # By position, or where the capture may have begun between a send and its receive, the two need not have met.
     sure = pl.col("start_ns").is_not_null() & (pl.col("pairing") == "fifo") & pl.col("pairing_from_start")

@@ -55,8 +55,8 @@ def _unproven(totals: Totals) -> str:
     if totals.time_ns is None:
         return "no kernel of theirs was recorded"
     return (
-        "that proves no rate: NCCL could have buffered all of it on the way; record both sides in one nsys profile, or"
-        " longer hand-overs"
+        "that proves no rate: NCCL could have buffered all of it on the way; record both sides in one nsys profile that"
+        " starts before NCCL's communicators are made, or longer hand-overs"
     )
 
 
