@@ -20,7 +20,7 @@ from nsysparse.pairing import pair
 from nsysparse.presets.loader import BUILTIN
 from nsysparse.projection import project
 from nsysparse.purpose import with_purpose
-from nsysparse.scopes import find_scopes, process_fact
+from nsysparse.scopes import find_scopes, process_fact, wants_local_copies
 from nsysparse.sharing import share_time
 from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
@@ -111,9 +111,9 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
     next_id = 0
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
-        trace = read_trace(path, trace_id, all_gpu_work=False)
+        trace = read_trace(path, trace_id, all_gpu_work=False, local_copies=wants_local_copies)
         scopes = find_scopes(trace)
-        found = pl.concat([transport.find(trace) for transport in TRANSPORTS])
+        found = pl.concat([transport.find(trace, scopes) for transport in TRANSPORTS])
         numbered = found.with_row_index("transfer_id", offset=next_id).with_columns(
             pl.col("transfer_id").cast(pl.UInt32)
         )

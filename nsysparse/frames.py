@@ -89,6 +89,10 @@ class GpuOps(dy.Schema):
     end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
     bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
     graph = dy.Bool(nullable=False, metadata={"about": "ran inside a CUDA graph"})
+    graph_node_id = dy.Int64(nullable=True, metadata={"about": "the node of a CUDA graph that it is a run of"})
+    src_device_id = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal a copy reads from, where recorded"})
+    dst_device_id = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal a copy writes to, where recorded"})
+    copy_count = dy.Int64(nullable=True, metadata={"about": "copies in a batched row; null when not said"})
     grid_x = dy.Int64(nullable=True, metadata={"about": "blocks of a kernel; for NCCL's, its channels"})
 
 
@@ -133,6 +137,34 @@ class Found(dy.Schema):
     thread = dy.Int64(nullable=True, metadata={"about": "global thread id of the export"})
     call_start_ns = dy.Int64(nullable=True, metadata={"about": "the host call, or the launch where no call is known"})
     call_end_ns = dy.Int64(nullable=True, metadata={"about": "end of that call"})
+    src_end = dy.String(
+        nullable=True, metadata={"about": "where it comes from (`trace:gpuN`, `host`, an agent), where its source says"}
+    )
+    dst_end = dy.String(nullable=True, metadata={"about": "where it goes to, likewise"})
+    copy_count = dy.Int64(nullable=True, metadata={"about": "memory copies that serve it; null when it is none"})
+    match_key = dy.String(
+        nullable=True, metadata={"about": "equal on both sides of a movement that names itself (`xfer=`, a UCP tag)"}
+    )
+    scope_id = dy.UInt32(
+        nullable=True, metadata={"about": "the range that announces this very transfer, where there is one"}
+    )
+    evidence = dy.String(
+        nullable=True, metadata={"about": "what else recorded the same movement and is therefore not counted"}
+    )
+
+
+def found_frame(rows: pl.DataFrame) -> dy.DataFrame[Found]:
+    """Rows of a transport as `Found`: columns that the transport does not know are null.
+
+    Args:
+        rows: Some columns of `Found`; others are dropped. `staging_bytes` and `kernel_count` default to 0.
+    """
+    schema = Found.create_empty().schema
+    counts = {"staging_bytes": 0, "kernel_count": 0}
+    absent = [
+        pl.lit(counts.get(name), dtype=dtype).alias(name) for name, dtype in schema.items() if name not in rows.columns
+    ]
+    return Found.validate(rows.with_columns(absent).select(pl.col(name).cast(schema[name]) for name in schema))
 
 
 class Transfers(Found):

@@ -8,6 +8,9 @@ from nsysparse.presets.loader import FIELDS, builtin_rules, match
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
 
+MOVING_KINDS = ("transfer", "offload", "load")
+"""Kinds of ranges that are about moving KV: to another worker, to a store, from a store."""
+
 
 def find_scopes(trace: Trace) -> pl.DataFrame:
     """Ranges and marks whose name a preset knows.
@@ -26,6 +29,13 @@ def find_scopes(trace: Trace) -> pl.DataFrame:
         )
         .sort("range_id")
     )  # fmt: skip
+
+
+def wants_local_copies(labels: pl.DataFrame) -> bool:
+    """Whether a range announces transfers that copies to the host or within a device may carry."""
+    return not match(labels.filter(~nccl_domain.is_nccl()), builtin_rules()).filter(
+        pl.col("kind").is_in(MOVING_KINDS)
+    ).is_empty()  # fmt: skip
 
 
 def enclosing(calls: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning: bool = False) -> pl.DataFrame:

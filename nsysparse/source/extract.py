@@ -4,6 +4,7 @@ Nothing relies on the order of rows in the file: newer exporters promise none.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,27 @@ from nsysparse.source.launches import with_launches
 from nsysparse.source.payloads import Decoder, decode, read_schemas
 from nsysparse.source.trace import Trace
 
+_OF_SOME_KIND = ("grid_x", "src_device_id", "dst_device_id", "copy_count")  # of kernels, of copies
 MAX_TIME_NS = 2**62
 MAX_GPU_WORK_NS = 2**50  # 13 days: no kernel runs longer, and sums of thousands such still fit 64 bits
 _STYLES = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
 
 
-def read_trace(path: Path, trace_id: str, *, all_gpu_work: bool) -> Trace:
+def _never(_: pl.DataFrame) -> bool:
+    return False
+
+
+def read_trace(
+    path: Path, trace_id: str, *, all_gpu_work: bool, local_copies: Callable[[pl.DataFrame], bool] = _never
+) -> Trace:
     """Read one export.
 
     Args:
         path: The .sqlite file.
         trace_id: Name of this input within the command.
-        all_gpu_work: Also read kernels that are not NCCL's, copies, memsets and graphs; the filter runs in SQLite.
+        all_gpu_work: Also read kernels that are not NCCL's, all copies, memsets and graphs; the filter runs in SQLite.
+            Copies between devices are always read.
+        local_copies: Asked with the labels whether copies to and from the host and within a device matter too.
 
     Raises:
         NotAnExport: The file is no export.
@@ -41,11 +51,11 @@ def read_trace(path: Path, trace_id: str, *, all_gpu_work: bool) -> Trace:
         anomalies: Counter[str] = Counter()
         metadata = export.read_metadata()
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
-        ops = _gpu_ops(export, trace_id, anomalies, everything=all_gpu_work)
-        events = _nvtx_events(export, anomalies)
+        labels, events = _label(export, _nvtx_events(export, anomalies))
+        local = all_gpu_work or local_copies(labels)
+        ops = _gpu_ops(export, trace_id, anomalies, everything=all_gpu_work, local_copies=local)
         last = max(_as_int(events["end_ns"].max()), _as_int(events["start_ns"].max()), _as_int(ops["end_ns"].max()))
         trace_end = max(_as_int(duration), last)
-        labels, events = _label(export, events)
         ranges = _ranges(events, trace_id, trace_end, session_end=_as_int(duration) or None, anomalies=anomalies)
         payloads = _payloads(export, ranges, anomalies)
         typed = Ranges.validate(ranges.select(Ranges.column_names()))
@@ -208,12 +218,14 @@ def _payloads(export: Export, ranges: pl.DataFrame, anomalies: Counter[str]) -> 
     return Payloads.validate(found)
 
 
-def _gpu_ops(export: Export, trace_id: str, anomalies: Counter[str], *, everything: bool) -> dy.DataFrame[GpuOps]:
-    parts = [_kernels(export, everything=everything)]
+def _gpu_ops(
+    export: Export, trace_id: str, anomalies: Counter[str], *, everything: bool, local_copies: bool
+) -> dy.DataFrame[GpuOps]:
+    parts = [_kernels(export, everything=everything), _copies(export, local=local_copies)]
     if everything:
-        parts += [_copies(export), _memsets(export), _graphs(export)]
+        parts += [_memsets(export), _graphs(export)]
     columns = ["kind", "name", "device_id", "stream_id", "process", "correlation_id", "start_ns", "end_ns", "bytes"]
-    ops = pl.concat([part.select(*columns, "graph", "grid_x") for part in parts])
+    ops = pl.concat([part.select(*columns, "graph", "graph_node_id", *_OF_SOME_KIND) for part in parts])
     placed = ops.filter(pl.col("device_id").is_not_null())
     if placed.height < ops.height:
         anomalies["gpu-work-without-device"] += ops.height - placed.height
@@ -229,13 +241,14 @@ def _gpu_ops(export: Export, trace_id: str, anomalies: Counter[str], *, everythi
 
 
 def _gpu_work(frame: pl.DataFrame, kind: str, name: pl.Expr, nbytes: pl.Expr) -> pl.DataFrame:
+    absent = [pl.lit(None, dtype=pl.Int64).alias(column) for column in _OF_SOME_KIND if column not in frame.columns]
     return frame.with_columns(
+        *absent,
         kind=pl.lit(kind),
         name=name,
         bytes=nbytes,
         process=thread_process(pl.col("global_pid")),
         graph=pl.col("graph_node_id").is_not_null() if kind != "graph" else pl.lit(True),
-        grid_x=pl.col("grid_x") if kind == "kernel" else pl.lit(None, dtype=pl.Int64),
     ).with_columns(pl.col("name").fill_null("").cast(pl.String))
 
 
@@ -253,8 +266,14 @@ def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
     return _gpu_work(frame, "kernel", name, pl.lit(None, dtype=pl.Int64))
 
 
-def _copies(export: Export) -> pl.DataFrame:
-    frame = export.read(schema.MEMCPY)
+def _copies(export: Export, *, local: bool) -> pl.DataFrame:
+    """Copies between devices, and with `local` all others."""
+    where = None
+    if not local:
+        where = sa.column("copyKind") == schema.PEER_COPY
+        if {"srcDeviceId", "dstDeviceId"} <= export.columns(schema.MEMCPY.table):
+            where = where | (sa.column("srcDeviceId") != sa.column("dstDeviceId"))
+    frame = export.read(schema.MEMCPY, where=where)
     kind = pl.col("copy_kind").replace_strict(schema.COPY_KINDS, default="kind unknown", return_dtype=pl.String)
     return _gpu_work(frame, "memcpy", pl.concat_str(pl.lit("memcpy "), kind), pl.col("bytes"))
 

@@ -91,7 +91,16 @@ KERNEL = TableSpec(
 )
 MEMCPY = TableSpec(
     "CUPTI_ACTIVITY_KIND_MEMCPY",
-    {**_GPU_WORK, **_ints(bytes="bytes", copy_kind="copyKind")},
+    {
+        **_GPU_WORK,
+        **_ints(
+            bytes="bytes",
+            copy_kind="copyKind",
+            src_device_id="srcDeviceId",
+            dst_device_id="dstDeviceId",
+            copy_count="copyCount",
+        ),
+    },
     required=_GPU_REQUIRED | {"bytes", "copy_kind"},
 )
 MEMSET = TableSpec("CUPTI_ACTIVITY_KIND_MEMSET", {**_GPU_WORK, **_ints(bytes="bytes")}, required=_GPU_REQUIRED)
@@ -140,6 +149,8 @@ COPY_KINDS: Mapping[int, str] = {
     1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
     11: "UVM HtoD", 12: "UVM DtoH", 13: "UVM DtoD",
 }  # fmt: skip
+
+PEER_COPY = 10
 
 # Any of these beside StringIds makes a SQLite file an export; a file with none of them is something else.
 EVIDENCE = (

@@ -4,19 +4,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import dataframely as dy
+import polars as pl
 
 from nsysparse.frames import Found
+from nsysparse.source.schema import TableSpec
 from nsysparse.source.trace import Trace
 from nsysparse.transports import nccl
 
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """A transport: which tables and columns it reads, and how it finds transfers in a trace."""
+    """A transport: which tables and columns it reads, and how it finds transfers in a trace.
+
+    Attributes:
+        name: Its name in reports.
+        about: What it finds, in a sentence.
+        needs: The tables without which it finds nothing; the columns stand in their specs.
+        find: From a trace and its scopes (`nsysparse.scopes.find_scopes`) to transfers, each seen from one side.
+    """
 
     name: str
-    needs: tuple[str, ...]
-    find: Callable[[Trace], dy.DataFrame[Found]]
+    about: str
+    needs: tuple[TableSpec, ...]
+    find: Callable[[Trace, pl.DataFrame], dy.DataFrame[Found]]
 
 
-TRANSPORTS = (Transport("nccl", nccl.NEEDS, nccl.find),)
+# Best source first: of several that recorded one movement the earlier one stands.
+TRANSPORTS = (Transport(nccl.NAME, nccl.ABOUT, nccl.NEEDS, nccl.find),)

@@ -9,43 +9,39 @@ import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import Found
+from nsysparse.frames import Found, found_frame
 from nsysparse.intervals import innermost_container
-from nsysparse.source import nccl_domain
+from nsysparse.source import nccl_domain, schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.nccl_groups import CALL, GROUP_END, GROUP_START, launching_range
 
 NAME = "nccl"
 # NCCL_BUFFSIZE per channel; as many channels as NCCL can use where a kernel does not tell.
 BUFFER_BYTES, MOST_CHANNELS = 4 * 2**20, 64
-NEEDS = (
-    "NVTX_EVENTS(start, end, eventType, globalTid, text or textId)",
-    "CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, demangledName)",
-    "CUPTI_ACTIVITY_KIND_RUNTIME(start, end, globalTid, correlationId)",
-)
+ABOUT = "ncclSend and ncclRecv, with the SendRecv kernels that they launch"
+NEEDS = (schema.NVTX, schema.KERNEL, schema.RUNTIME)
 SIDES = dict.fromkeys(nccl_domain.SENDS, "send") | dict.fromkeys(nccl_domain.RECEIVES, "recv")
 _KINDS = {nccl_domain.GROUP_START: GROUP_START, nccl_domain.GROUP_END: GROUP_END}
 
 
-def find(trace: Trace) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     """All Send/Recv transfers of a trace, each seen from one side, sorted by when and where they were issued.
 
     Purpose is set only where a collective call launched the kernel; all else is for later stages to decide.
     """
+    del scopes  # NCCL says for itself what it moves
     ops = _nccl_kernels(trace)
     ranges = _ranges(trace, ops)
     kernels = _kernels(trace, ops, ranges)
     found = pl.concat([_from_calls(trace, ranges, kernels), _from_lone_kernels(kernels)], how="diagonal")
     order = ["process", "thread", "call_start_ns", "start_ns", "device_id", "end_ns", "issue"]
-    return Found.validate(
-        found.sort(order, nulls_last=True)
-        .with_columns(
+    return found_frame(
+        found.sort(order, nulls_last=True).with_columns(
             trace_id=pl.lit(trace.trace_id),
             transport=pl.lit(NAME),
             interval_kind=pl.when(pl.col("start_ns").is_not_null()).then(pl.lit("gpu")),
             staging_bytes=pl.col("channels").fill_null(MOST_CHANNELS) * BUFFER_BYTES,
         )
-        .select(Found.column_names())
     )
 
 

@@ -4,10 +4,17 @@ from pathlib import Path
 
 import polars as pl
 
+from nsysparse.scopes import find_scopes
 from nsysparse.sharing import share_time
 from nsysparse.source.extract import read_trace
+from nsysparse.source.trace import Trace
 from nsysparse.testing import Process, Thread, TraceBuilder
 from nsysparse.transports.nccl import find
+
+
+def found_in(trace: Trace) -> pl.DataFrame:
+    return find(trace, find_scopes(trace))
+
 
 SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 
@@ -21,7 +28,7 @@ class Scene:
         self.thread: Thread = self.process.thread(tid=1)
 
     def found(self, folder: Path) -> pl.DataFrame:
-        found = find(read_trace(self.builder.write(folder / "t.sqlite"), "t", all_gpu_work=False))
+        found = found_in(read_trace(self.builder.write(folder / "t.sqlite"), "t", all_gpu_work=False))
         return share_time(found.with_row_index("transfer_id")).drop("transfer_id")
 
     def call(self, name: str, start: int, *, nbytes: int | None = None, peer: int | None = None, **more: int) -> None:
@@ -186,7 +193,7 @@ def test_a_process_with_two_ranks_tells_them_by_device(tmp_path: Path) -> None:
         thread.nccl("ncclCommInitRank", 1, 5, communicator=9, nranks=2, rank=rank, device=rank)
         thread.nccl("ncclSend" if rank == 0 else "ncclRecv", 100, 110, communicator=9, nbytes=64, peer=1 - rank)
         process.kernel(SEND_RECV, 200, 300, device=rank, launch=thread.launch(102, 104))
-    found = find(read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False))
+    found = found_in(read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False))
     assert found.select("side", "device_id", "rank", "is_self", "is_first_use").rows() == [
         ("send", 0, 0, False, True),
         ("recv", 1, 1, False, True),
@@ -204,7 +211,7 @@ def test_a_group_over_two_devices_has_none(tmp_path: Path) -> None:
     for device in (0, 1):
         launch = thread.launch(42 + 4 * device, 44 + 4 * device)
         process.kernel(SEND_RECV, 100, 200 + device, device=device, launch=launch)
-    found = find(read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False))
+    found = found_in(read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False))
     assert found.select("device_id", "device_count", "kernel_count").unique().rows() == [(None, 2, 2)]
     assert found["time_ns"].sum() == 201
 
@@ -213,7 +220,7 @@ def test_sizes_no_message_can_have_are_unknown_and_counted(tmp_path: Path) -> No
     scene = Scene()
     scene.call("ncclSend", 100, nbytes=2**60, peer=1)
     trace = read_trace(scene.builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False)
-    assert find(trace)["bytes"].to_list() == [None]
+    assert found_in(trace)["bytes"].to_list() == [None]
     assert trace.anomalies["sizes-impossible"] == 1
 
 

@@ -15,8 +15,9 @@ SEND_RECV = "ncclDevKernel_SendRecv(args)"
 
 def decided(builder: TraceBuilder, folder: Path) -> list[tuple[str, str]]:
     trace = read_trace(builder.write(folder / "t.sqlite"), "t", all_gpu_work=False)
-    found = find(trace).with_row_index("transfer_id").with_columns(pl.col("transfer_id").cast(pl.UInt32))
-    return with_purpose(found, find_scopes(trace)).select("purpose", "purpose_rule").rows()
+    scopes = find_scopes(trace)
+    found = find(trace, scopes).with_row_index("transfer_id").with_columns(pl.col("transfer_id").cast(pl.UInt32))
+    return with_purpose(found, scopes).select("purpose", "purpose_rule").rows()
 
 
 def sending(builder: TraceBuilder) -> Thread:
