@@ -185,11 +185,14 @@ class Transfers(Found):
     )
     pairing = dy.String(
         nullable=True,
-        metadata={"about": "`fifo` (communicator and ranks known) or `positional` (communicator not recorded)"},
+        metadata={
+            "about": "`fifo` (communicator and ranks known), `positional` (communicator not recorded, or kernels only)"
+            " or `named` (both sides carry the same name)"
+        },
     )
-    pairing_from_start = dy.Bool(
+    pairing_proof = dy.String(
         nullable=True,
-        metadata={"about": "the communicator's creation was recorded on both sides, so no message before is missing"},
+        metadata={"about": "why it is sure that these two met: `start`, `sizes`, `clock` or `name`; null: it is not"},
     )
     is_movement = dy.Bool(nullable=False, metadata={"about": "stands for its movement in totals"})
     wire_ns = dy.Int64(
@@ -269,7 +272,7 @@ def exported_transfers(transfers: pl.DataFrame) -> pl.DataFrame:
         "transfer_id", "trace_id", "transport", "side", "purpose", "purpose_rule", "interval_kind", "start_ns",
         "end_ns", "time_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "bytes", "bytes_source",
         "communicator", "rank", "peer", "pair_id", "pairing", "is_self", "is_first_use", "layer", "layer_provenance",
-        "request_id", "request_provenance", "phase", "role", "is_movement", "pairing_from_start", "channels",
+        "request_id", "request_provenance", "phase", "role", "is_movement", "pairing_proof", "channels",
         "staging_bytes",
         "gpu", "kernel_count", "group_key", "pid", "tid",
         "device_id", "stream_id", "call_start_ns", "call_end_ns",

@@ -5,6 +5,10 @@ from collections.abc import Iterator
 import polars as pl
 
 FACTS = ["communicator", "bytes", "source", "target"]
+TWO_SIDED = ("nccl", "ucx", "annotated")
+"""Transports of which both sides leave rows; of others only the side that acts does, so two rows are two movements."""
+ANNOTATED = "annotated"
+"""Annotations may stand for the other side of a movement that a one-sided transport recorded."""
 
 
 def meetings(transfers: pl.DataFrame) -> list[int]:
@@ -12,11 +16,11 @@ def meetings(transfers: pl.DataFrame) -> list[int]:
 
     Args:
         transfers: Unpaired sends and receives: `transfer_id`, `sending`, `decided` (whether their purpose is known),
-            `communicator`, `bytes`, `rank`, `peer`, `node`, `device_count`, `call_start_ns`.
+            `transport`, `communicator`, `bytes`, `rank`, `peer`, `node`, `device_count`, `call_start_ns`.
 
-    A send and a receive may have met where no fact that both know differs (communicator, size, source, destination),
-    unless one device issued both: its sends and receives go to and come from elsewhere. Those that share most facts
-    meet first. The side whose purpose is known stands, then the one whose size is, then the one with more, else the
+    A send and a receive may have met where no fact that both know differs (communicator, size, source, destination)
+    and their transports allow it, unless one device issued both: its sends and receives go to and come from elsewhere.
+    Those that share most facts meet first. The side whose purpose is known stands, then the one whose size is, then the one with more, else the
     receives: decode waits there.
     """
     groups = _groups(transfers)
@@ -46,7 +50,7 @@ def _groups(transfers: pl.DataFrame) -> pl.DataFrame:
     )
     return (
         placed.sort("call_start_ns", "transfer_id", nulls_last=True)
-        .group_by(*FACTS, "sending", "decided", "node", maintain_order=True)
+        .group_by(*FACTS, "transport", "sending", "decided", "node", maintain_order=True)
         .agg(ids="transfer_id", several_devices=(pl.col("device_count") > 1).any())
         .with_row_index("group")
     )
@@ -66,10 +70,12 @@ def _candidates(groups: pl.DataFrame) -> Iterator[tuple[int, int]]:
             both = [fact for fact in FACTS if sends[f"{fact}_known"][0] and recvs[f"{fact}_known"][0]]
             met = sends.join(recvs, on=both) if both else sends.join(recvs, how="cross")
             apart = pl.col("node").ne_missing(pl.col("node_right"))
+            alike = (pl.col("transport") == pl.col("transport_right")) & pl.col("transport").is_in(TWO_SIDED)
+            told = (pl.col("transport") == ANNOTATED) ^ (pl.col("transport_right") == ANNOTATED)
             found.append(
-                met.filter(apart | pl.col("several_devices") | pl.col("several_devices_right")).select(
-                    "group", "group_right", shared=pl.lit(len(both))
-                )
+                met.filter(apart | pl.col("several_devices") | pl.col("several_devices_right"))
+                .filter(alike | told)
+                .select("group", "group_right", shared=pl.lit(len(both)))
             )
     if found:
         yield from (

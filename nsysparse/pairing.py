@@ -1,25 +1,26 @@
 """Pair sends with receives, so that a movement counts once though both its sides were captured.
 
-Messages between two ranks of a communicator arrive in order: the k-th send meets the k-th receive. A sequence pairs
-only as a whole (equal counts, equal sizes, no receive over before its send began); of what does not pair but may be one
-movement seen from both sides, the side with more transfers is counted.
+Messages between two ranks of a communicator arrive in order: the k-th send meets the k-th receive. Transfers that carry
+a name of their own (`match_key`) meet under it. Of what does not pair but may be one
+movement seen from both sides, the side with more transfers is counted. `alignment` says which send of a sequence met
+which receive, and whether that is proven.
 """
 
 from collections import Counter
 
 import polars as pl
 
+from nsysparse.alignment import LANE, align
 from nsysparse.frames import pid
 from nsysparse.meeting import meetings
 
 NODE = ["trace_id", "process", "gpu"]
-LANE = ["communicator", "source", "target"]
-CLOCK_SLACK_NS = 30_000
-"""How far the clocks of two devices in one file may be apart; a receive that ends earlier met another send."""
+RANKED = "nccl"
+"""The transport whose ends are ranks of a communicator, and whose messages between two of them keep their order."""
 
 
 def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
-    """Add `pair_id`, `pairing`, `pairing_from_start` and `is_movement` to the transfers of all traces together.
+    """Add `pair_id`, `pairing`, `pairing_proof` and `is_movement` to the transfers of all traces together.
 
     Args:
         transfers: Columns of `Found` plus `transfer_id` and `purpose`, of any number of traces.
@@ -30,10 +31,15 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
         side's interval was recorded. The purpose that one side knows holds for both.
     """
     ranked = _with_ranks(_with_gpu(transfers))
-    lanes = _with_lanes(ranked)
-    pairs = _pairs(lanes, anomalies)
+    named = _named_pairs(ranked)
+    members = pl.concat([named["send"], named["recv"]])
+    lanes = _with_lanes(ranked.filter(~pl.col("transfer_id").is_in(members.implode())))
+    aligned = align(lanes, anomalies)
+    pairs = pl.concat([named, aligned.select("send", "recv", "pairing", "proof")])
     paired = _join_pairs(ranked, pairs, anomalies)
-    return _count_movements(paired, lanes, anomalies).drop("node")
+    # What a realigned lane leaves over is known to have its other side outside the capture.
+    slid = lanes.join(aligned.filter("slid").select(*LANE).unique(), on=LANE, how="semi", nulls_equal=True)
+    return _count_movements(paired, lanes, slid["transfer_id"], anomalies).drop("node")
 
 
 def _with_gpu(transfers: pl.DataFrame) -> pl.DataFrame:
@@ -67,7 +73,9 @@ def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
 
     That is sure only in a communicator of two, whose ranks are 0 and 1: in a larger one both may talk to others.
     """
-    remote = transfers.filter(pl.col("peer").is_not_null() & ~pl.col("is_self").fill_null(value=False))
+    remote = transfers.filter(
+        (pl.col("transport") == RANKED) & pl.col("peer").is_not_null() & ~pl.col("is_self").fill_null(value=False)
+    )
     nodes = (
         remote.group_by("communicator", *NODE)
         .agg(pl.col("peer").unique(), pl.col("rank_count").max())
@@ -84,7 +92,13 @@ def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("peer") != pl.col("inferred"))
         .select("communicator", *NODE, "inferred")
     )
-    joined = transfers.join(follows, on=["communicator", *NODE], how="left", nulls_equal=True, maintain_order="left")
+    joined = transfers.join(
+        follows.with_columns(transport=pl.lit(RANKED)),
+        on=["transport", "communicator", *NODE],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
     rank = pl.coalesce("rank", "inferred")
     # A rank is recorded where the communicator was created: of that one the capture holds the first message.
     return joined.with_columns(
@@ -99,7 +113,8 @@ def _with_lanes(transfers: pl.DataFrame) -> pl.DataFrame:
     """Sends and receives to others with both ranks known: `source`, `target` and their number `k` in issue order."""
     sending = pl.col("side") == "send"
     lanes = transfers.filter(
-        pl.col("side").is_in(["send", "recv"])
+        (pl.col("transport") == RANKED)
+        & pl.col("side").is_in(["send", "recv"])
         & pl.col("rank").is_not_null()
         & pl.col("peer").is_not_null()
         & (pl.col("rank") != pl.col("peer"))
@@ -110,43 +125,21 @@ def _with_lanes(transfers: pl.DataFrame) -> pl.DataFrame:
     return lanes.with_columns(k=order.over(*LANE, "side"))
 
 
-def _pairs(lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
-    """Pairs as (send, recv) transfer ids, of the lanes whose two sides agree throughout."""
-    side = {
-        name: lanes.filter(pl.col("side") == name).select(
-            *LANE,
-            "k",
-            "node",
-            pl.col("transfer_id").alias(name),
-            pl.col("bytes").alias(f"{name}_bytes"),
-            pl.col("trace_id").alias(f"{name}_trace"),
-            pl.col("start_ns").alias(f"{name}_start"),
-            pl.col("end_ns").alias(f"{name}_end"),
-        )
-        for name in ("send", "recv")
+def _named_pairs(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of transfers whose two sides carry the same name of their own, k-th with k-th under each name."""
+    named = transfers.filter(pl.col("match_key").is_not_null() & pl.col("side").is_in(["send", "recv"]))
+    order = pl.struct("call_start_ns", "transfer_id").rank("ordinal")
+    keyed = named.with_columns(k=order.over("match_key", "side"), count=pl.len().over("match_key", "side"))
+    key = ["match_key", "k", "count"]
+    sides = {
+        side: keyed.filter(pl.col("side") == side).select(*key, "node", "bytes", pl.col("transfer_id").alias(side))
+        for side in ("send", "recv")
     }
-    met = side["send"].join(side["recv"], on=[*LANE, "k"], how="full", coalesce=True, nulls_equal=True)
-    both_known = pl.col("send_bytes").is_not_null() & pl.col("recv_bytes").is_not_null()
-    one_clock = pl.col("send_trace") == pl.col("recv_trace")
-    too_early = one_clock & (pl.col("recv_end") < pl.col("send_start") - CLOCK_SLACK_NS)
-    fits = (
-        pl.col("send").is_not_null()
-        & pl.col("recv").is_not_null()
-        & (~both_known | (pl.col("send_bytes") == pl.col("recv_bytes")))
-        & ~too_early.fill_null(value=False)
-    )
-    lane = met.group_by(LANE).agg(
-        agrees=fits.all() & (pl.col("node").n_unique() == 1) & (pl.col("node_right").n_unique() == 1),
-        seen_twice=pl.col("send").is_not_null().any() & pl.col("recv").is_not_null().any(),
-    )
-    disagree = lane.filter(pl.col("seen_twice") & ~pl.col("agrees")).height
-    if disagree:
-        anomalies["lanes-that-do-not-pair"] += disagree
-    return met.join(lane.filter("agrees"), on=LANE, nulls_equal=True).select(
-        "send", "recv", pairing=pl.when(pl.col("communicator").is_null()).then(pl.lit("positional")).otherwise(
-            pl.lit("fifo")
-        ),
-    )  # fmt: skip
+    met = sides["send"].join(sides["recv"], on=key)
+    apart = pl.col("node").ne_missing(pl.col("node_right"))
+    fits = (pl.col("bytes") == pl.col("bytes_right")).fill_null(value=True)
+    agreed = met.filter((apart & fits).all().over("match_key"))
+    return agreed.select("send", "recv", pairing=pl.lit("named"), proof=pl.lit("name"))
 
 
 def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
@@ -154,14 +147,14 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
     numbered = pairs.sort("recv", "send").with_row_index("pair_id").with_columns(pl.col("pair_id").cast(pl.UInt32))
     members = pl.concat(
         [
-            numbered.select("pair_id", "pairing", transfer_id="send", partner="recv"),
-            numbered.select("pair_id", "pairing", transfer_id="recv", partner="send"),
+            numbered.select("pair_id", "pairing", pairing_proof="proof", transfer_id="send", partner="recv"),
+            numbered.select("pair_id", "pairing", pairing_proof="proof", transfer_id="recv", partner="send"),
         ]
     )
     joined = transfers.join(members, on="transfer_id", how="left", maintain_order="left")
     partner = transfers.select(
         partner="transfer_id", partner_start="start_ns", partner_purpose="purpose", partner_rule="purpose_rule",
-        partner_bytes="bytes", partner_source="bytes_source", partner_created="created",
+        partner_bytes="bytes", partner_source="bytes_source",
     )  # fmt: skip
     joined = joined.join(partner, on="partner", how="left", maintain_order="left")
     # An annotation that says KV is surer than one side's surroundings that say otherwise.
@@ -185,10 +178,8 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
         bytes=pl.coalesce("bytes", "partner_bytes"),
         bytes_source=pl.coalesce("bytes_source", "partner_source"),
         is_movement=pl.when(pl.col("pair_id").is_not_null()).then(stands).otherwise(pl.lit(value=True)),
-        pairing_from_start=pl.when(pl.col("pair_id").is_not_null()).then(pl.col("created") & pl.col("partner_created")),
     ).drop(
         "created",
-        "partner_created",
         "partner_start",
         "partner_purpose",
         "partner_rule",
@@ -197,11 +188,14 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
     )
 
 
-def _count_movements(transfers: pl.DataFrame, lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+def _count_movements(
+    transfers: pl.DataFrame, lanes: pl.DataFrame, realigned: pl.Series, anomalies: Counter[str]
+) -> pl.DataFrame:
     """Of transfers that may have been seen from both sides but did not pair, let only one side stand."""
     seen_twice = lanes.filter(pl.col("side").n_unique().over(LANE) == 2)  # noqa: PLR2004 (both sides)
     unpaired = (
         transfers.filter(pl.col("pair_id").is_null() & pl.col("side").is_in(["send", "recv"]))
+        .filter(~pl.col("transfer_id").is_in(realigned.implode()))
         .join(seen_twice.select("transfer_id", "source", "target"), on="transfer_id", how="left")
         .with_columns(
             own_copy=pl.col("is_self").fill_null(value=False),

@@ -28,7 +28,7 @@ def with_spans(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         kernels on one clock surely met).
     """
     # By position, or where the capture may have begun between a send and its receive, the two need not have met.
-    sure = pl.col("start_ns").is_not_null() & (pl.col("pairing") == "fifo") & pl.col("pairing_from_start")
+    sure = pl.col("start_ns").is_not_null() & pl.col("pairing_proof").is_in(["start", "sizes"])
     sides = measured.transfers.filter(sure).select("pair_id", "trace_id", "start_ns", "end_ns", partner="transfer_id")
     met = ended.select("transfer_id", "pair_id", "trace_id", own_start="start_ns", own_end="end_ns").join(
         sides, on=["pair_id", "trace_id"]

@@ -136,10 +136,10 @@ def test_of_a_meeting_the_side_that_knows_its_size_stands() -> None:
     assert sorted(standing(frame)) == ["recv"] * 5 + ["send"]
 
 
-def test_only_recorded_creation_tells_where_a_sequence_starts() -> None:
-    assert paired(send(rank=0), recv(rank=1))[0]["pairing_from_start"].to_list() == [True, True]
-    assert paired(send(rank=0), recv())[0]["pairing_from_start"].to_list() == [False, False]
-    assert paired(send())[0]["pairing_from_start"].to_list() == [None]
+def test_recorded_creation_tells_where_a_sequence_starts() -> None:
+    assert paired(send(rank=0), recv(rank=1))[0]["pairing_proof"].to_list() == ["start", "start"]
+    assert paired(send(rank=0), recv())[0]["pairing_proof"].to_list() == [None, None]
+    assert paired(send())[0]["pairing_proof"].to_list() == [None]
 
 
 def test_a_receive_that_ended_before_its_send_began_belongs_to_another() -> None:
