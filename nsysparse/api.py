@@ -12,6 +12,8 @@ from nsysparse import __version__
 from nsysparse.analysis import Analysis, Notice, Setting, TraceFacts
 from nsysparse.attribution import agree_between_sides, annotate, settled, shares
 from nsysparse.catalog.loader import find_model
+from nsysparse.exchanges import exchanges
+from nsysparse.exposure import with_exposure
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
@@ -26,6 +28,7 @@ from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.links import resolve
 from nsysparse.transports import TRANSPORTS
+from nsysparse.wire import windows, with_wire
 
 Progress = Callable[[str], None]
 DEFAULT_THRESHOLD = 0.20
@@ -128,12 +131,16 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         anomalies += trace.anomalies
         traces.append(trace)
     progress("pairing and attributing transfers")
-    paired = agree_between_sides(share_time(pair(pl.concat(parts), anomalies)), anomalies)
+    timed = share_time(pair(pl.concat(parts), anomalies))
+    met = exchanges(timed)
+    present = windows(met)
+    measured = with_exposure(with_wire(timed, present), present, pl.concat([trace.compute for trace in traces]))
+    paired = agree_between_sides(measured, anomalies)
     agreed = marked.pop() if len(marked) == 1 else None
     divided = shares(paired, layer_count or agreed, anomalies)
     return Study(
         traces=tuple(traces),
-        transfers=Transfers.validate(_without_wire(settled(paired, divided)).select(Transfers.column_names())),
+        transfers=Transfers.validate(settled(paired, divided).select(Transfers.column_names())),
         shares=Shares.validate(divided.join(paired.filter("is_movement"), on="transfer_id", how="semi")),
         requests=_announced(requests),
         roles=roles,
@@ -191,12 +198,6 @@ def trace_ids(paths: Sequence[Path]) -> list[str]:
             name = f"{stem}#{number}"
         names.append(name)
     return names
-
-
-def _without_wire(transfers: pl.DataFrame) -> pl.DataFrame:
-    """The columns of the contract that this version does not compute."""
-    empty = {"wire_ns": pl.Int64, "wire_basis": pl.String, "peer_wait_ns": pl.Int64}
-    return transfers.with_columns(pl.lit(None, dtype=dtype).alias(name) for name, dtype in empty.items())
 
 
 def _announcements(scopes: pl.DataFrame, trace_id: str) -> pl.DataFrame:

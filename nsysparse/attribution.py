@@ -6,6 +6,7 @@ several: divided evenly). Where nothing names it, it stays unattributed: wrong i
 """
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -17,6 +18,10 @@ from nsysparse.scopes import enclosing, process_fact
 MAX_LAYERS = 4096
 MAX_REQUESTS = 1024
 MAX_SHARES = 8192
+AMOUNTS = (
+    "bytes", "time_ns", "wire_ns", "peer_wait_ns", "overlapped_ns", "exposed_wire_ns", "exposed_wait_ns",
+)  # fmt: skip
+"""What is divided among layers and requests."""
 EXACT, NESTED, SPANNING, ESTIMATED = "exact", "nested", "spanning", "estimated"
 
 
@@ -157,9 +162,9 @@ def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[
     rows: list[tuple[object, ...]] = []
     columns = (
         "transfer_id", "layer_text", "layer_bytes", "layer_provenance", "request_text", "request_bytes",
-        "request_provenance", "bytes", "time_ns", "is_movement",
+        "request_provenance", "is_movement", *AMOUNTS,
     )  # fmt: skip
-    for ident, l_text, l_bytes, l_how, r_text, r_bytes, r_how, nbytes, time, counts in transfers.select(
+    for ident, l_text, l_bytes, l_how, r_text, r_bytes, r_how, counts, *amounts in transfers.select(
         columns
     ).iter_rows():
         named_layers = layers.get((l_text, l_bytes)) or _NOBODY
@@ -168,7 +173,7 @@ def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[
         if len(named_layers.values) * len(named_requests.values) > MAX_SHARES:
             anomalies["attributions-too-many"] += counts
             named_requests = _NOBODY
-        rows += _divide(ident, named_layers, l_how, named_requests, r_how, nbytes, time)
+        rows += _divide(ident, named_layers, l_how, named_requests, r_how, amounts)
     return pl.DataFrame(rows, schema=SHARES, orient="row")
 
 
@@ -194,8 +199,7 @@ SHARES = {
     "layer_provenance": pl.String,
     "request_id": pl.String,
     "request_provenance": pl.String,
-    "bytes": pl.Int64,
-    "time_ns": pl.Int64,
+    **dict.fromkeys(AMOUNTS, pl.Int64),
 }
 _NOBODY = _Names((), (), even=False)
 
@@ -211,25 +215,44 @@ def _divide(
     layer_how: str | None,
     requests: _Names,
     request_how: str | None,
-    nbytes: int | None,
-    time: int | None,
+    amounts: Sequence[int | None],
 ) -> list[tuple[object, ...]]:
     over_layers = layers.values or (None,)
     over_requests = requests.values or (None,)
     how_layer = (ESTIMATED if layers.even else layer_how) if layers.values else None
     how_request = (ESTIMATED if requests.even else request_how) if requests.values else None
     if len(over_layers) == 1 and len(over_requests) == 1:
-        return [(ident, over_layers[0], how_layer, over_requests[0], how_request, nbytes, time)]
+        return [(ident, over_layers[0], how_layer, over_requests[0], how_request, *amounts)]
     weights = [w * v for w in layers.weights or (1,) for v in requests.weights or (1,)]
-    parts = {
-        name: [None] * len(weights) if total is None else apportion(total, weights)
-        for name, total in (("bytes", nbytes), ("time", time))
-    }
     pairs = [(layer, request) for layer in over_layers for request in over_requests]
     return [
-        (ident, layer, how_layer, request, how_request, parts["bytes"][index], parts["time"][index])
-        for index, (layer, request) in enumerate(pairs)
+        (ident, layer, how_layer, request, how_request, *parts)
+        for (layer, request), parts in zip(pairs, _parts(amounts, weights), strict=True)
     ]
+
+
+def _parts(amounts: Sequence[int | None], weights: Sequence[int]) -> Iterator[tuple[int | None, ...]]:
+    """Each amount in parts that add up to it, and within each part wire, waiting and what is hidden to its time."""
+    nbytes, time, wire, wait, hidden, open_wire, open_wait = amounts
+
+    def parts(total: int | None, by: Sequence[int] | None) -> list[int] | None:
+        return None if total is None or by is None else apportion(total, by)
+
+    times = parts(time, weights)
+    wires = parts(wire, times)
+    waits = _less(times, wires) if wait is not None else None
+    open_wires, open_waits = parts(open_wire, wires), parts(open_wait, waits)
+    if open_wires is not None and open_waits is not None:
+        hiddens = _less(_less(times, open_wires), open_waits)
+    else:
+        hiddens = parts(hidden, times)
+    unknown: list[int | None] = [None] * len(weights)
+    columns = (parts(nbytes, weights), times, wires, waits, hiddens, open_wires, open_waits)
+    return zip(*(unknown if column is None else column for column in columns), strict=True)
+
+
+def _less(whole: Sequence[int] | None, part: Sequence[int] | None) -> list[int] | None:
+    return None if whole is None or part is None else [a - b for a, b in zip(whole, part, strict=True)]
 
 
 def _layers(text: str, weights: str | None, layer_count: int | None) -> _Names | None:

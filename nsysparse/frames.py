@@ -24,6 +24,15 @@ def tid(thread: pl.Expr) -> pl.Expr:
     return thread.mod(1 << 24)
 
 
+def device_key() -> pl.Expr:
+    """A name for the physical device of a row, within its trace: ordinals are a process's own where nothing maps them.
+
+    For rows with `gpu_id`, `device_id` and `process`.
+    """
+    ordinal = pl.concat_str(pl.col("process").fill_null(-1), pl.lit(":"), "device_id")
+    return pl.coalesce(pl.concat_str(pl.lit("gpu"), "gpu_id"), ordinal)
+
+
 class Labels(dy.Schema):
     """Distinct (domain, name) pairs of NVTX ranges and marks; ranges refer to them by code."""
 
@@ -94,6 +103,17 @@ class GpuOps(dy.Schema):
     dst_device_id = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal a copy writes to, where recorded"})
     copy_count = dy.Int64(nullable=True, metadata={"about": "copies in a batched row; null when not said"})
     grid_x = dy.Int64(nullable=True, metadata={"about": "blocks of a kernel; for NCCL's, its channels"})
+
+
+class Compute(dy.Schema):
+    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged."""
+
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    device = dy.String(nullable=False, metadata={"about": "the device, as `device_key` names it"})
+    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
 
 
 class Found(dy.Schema):
@@ -195,12 +215,19 @@ class Transfers(Found):
         metadata={"about": "why it is sure that these two met: `start`, `sizes`, `clock` or `name`; null: it is not"},
     )
     is_movement = dy.Bool(nullable=False, metadata={"about": "stands for its movement in totals"})
-    wire_ns = dy.Int64(
+    wire_ns = dy.Int64(nullable=True, metadata={"about": "its share of the time in which both sides were there"})
+    wire_basis = dy.String(
         nullable=True,
-        metadata={"about": "not computed by this version"},
+        metadata={"about": "`window` (both kernels), `min-duration` (the shorter kernel) or `own-interval`"},
     )
-    wire_basis = dy.String(nullable=True, metadata={"about": "not computed by this version"})
-    peer_wait_ns = dy.Int64(nullable=True, metadata={"about": "not computed by this version"})
+    wire_reason = dy.String(nullable=True, metadata={"about": "why `wire_ns` is null"})
+    wire_uncertainty_ns = dy.Int64(
+        nullable=True, metadata={"about": "how far the clocks under a window may be apart; null without a window"}
+    )
+    peer_wait_ns = dy.Int64(nullable=True, metadata={"about": "`time_ns` less `wire_ns`; null where waiting is unseen"})
+    overlapped_ns = dy.Int64(nullable=True, metadata={"about": "its part behind compute on its own device"})
+    exposed_wire_ns = dy.Int64(nullable=True, metadata={"about": "`wire_ns` outside compute"})
+    exposed_wait_ns = dy.Int64(nullable=True, metadata={"about": "`peer_wait_ns` outside compute"})
     layer = dy.Int64(nullable=True, metadata={"about": "layer index from 0; null when none or several are named"})
     layer_provenance = dy.String(
         nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without layer"}
@@ -234,6 +261,11 @@ class Shares(dy.Schema):
         nullable=True, metadata={"about": "this share's part of the movement's bytes; null when they are not known"}
     )
     time_ns = dy.Int64(nullable=True, metadata={"about": "this share's part of the movement's time"})
+    wire_ns = dy.Int64(nullable=True, metadata={"about": "this share's part of its wire time"})
+    peer_wait_ns = dy.Int64(nullable=True, metadata={"about": "this share's part of its waiting"})
+    overlapped_ns = dy.Int64(nullable=True, metadata={"about": "this share's part of what compute hides"})
+    exposed_wire_ns = dy.Int64(nullable=True, metadata={"about": "this share's part of its exposed wire time"})
+    exposed_wait_ns = dy.Int64(nullable=True, metadata={"about": "this share's part of its exposed waiting"})
 
 
 class NvtxRanges(dy.Schema):
@@ -272,8 +304,8 @@ def exported_transfers(transfers: pl.DataFrame) -> pl.DataFrame:
         "transfer_id", "trace_id", "transport", "side", "purpose", "purpose_rule", "interval_kind", "start_ns",
         "end_ns", "time_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "bytes", "bytes_source",
         "communicator", "rank", "peer", "pair_id", "pairing", "is_self", "is_first_use", "layer", "layer_provenance",
-        "request_id", "request_provenance", "phase", "role", "is_movement", "pairing_proof", "channels",
-        "staging_bytes",
-        "gpu", "kernel_count", "group_key", "pid", "tid",
+        "request_id", "request_provenance", "phase", "role", "is_movement", "pairing_proof", "wire_reason",
+        "wire_uncertainty_ns", "overlapped_ns", "exposed_wire_ns", "exposed_wait_ns", "evidence", "src_end", "dst_end",
+        "copy_count", "channels", "staging_bytes", "gpu", "kernel_count", "group_key", "pid", "tid",
         "device_id", "stream_id", "call_start_ns", "call_end_ns",
     )  # fmt: skip

@@ -41,6 +41,43 @@ def union_lengths(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     return intervals.sort("start_ns", "end_ns").with_columns(union_ns=added).group_by(by).agg(pl.col("union_ns").sum())
 
 
+def merge(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """The same instants as intervals that neither touch nor overlap, in order.
+
+    Args:
+        starts: Interval starts, any order.
+        ends: Their ends, same length, each >= its start.
+    """
+    if len(starts) == 0:
+        return starts, ends
+    order = np.argsort(starts, kind="stable")
+    first, reach = starts[order], np.maximum.accumulate(ends[order])
+    opens = np.flatnonzero(np.concatenate([[True], first[1:] > reach[:-1]]))
+    last = np.concatenate([opens[1:], [len(first)]]) - 1
+    return first[opens], reach[last]
+
+
+def coverage(starts: Ints, ends: Ints, until: Ints) -> Ints:
+    """How much of each time axis up to `until` is covered by intervals that do not overlap.
+
+    Args:
+        starts: Starts in order, from `merge`.
+        ends: Their ends.
+        until: Instants, any order.
+
+    Returns:
+        Nanoseconds covered before each instant; the difference of two is what is covered between them.
+    """
+    if len(starts) == 0:
+        return np.zeros(len(until), dtype=np.int64)
+    before = np.concatenate([[0], np.cumsum(ends - starts)])
+    index = np.searchsorted(starts, until, side="right")
+    current = np.maximum(index - 1, 0)
+    surplus = np.where(index > 0, np.maximum(ends[current] - until, 0), 0)
+    covered: Ints = (before[index] - surplus).astype(np.int64)
+    return covered
+
+
 def open_around(starts: Ints, ends: Ints) -> Ints:
     """For intervals sorted by (start, -end): how many of the earlier ones are still open when each starts.
 

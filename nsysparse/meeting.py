@@ -20,8 +20,8 @@ def meetings(transfers: pl.DataFrame) -> list[int]:
 
     A send and a receive may have met where no fact that both know differs (communicator, size, source, destination)
     and their transports allow it, unless one device issued both: its sends and receives go to and come from elsewhere.
-    Those that share most facts meet first. The side whose purpose is known stands, then the one whose size is, then the one with more, else the
-    receives: decode waits there.
+    Those that share most facts meet first. The side whose purpose is known stands, then the one whose size is, then the
+    one with more, else the receives: decode waits there.
     """
     groups = _groups(transfers)
     waiting = dict(groups.select("group", "ids").iter_rows())

@@ -19,15 +19,32 @@ def share_time(transfers: pl.DataFrame) -> pl.DataFrame:
         The same rows in the same order; the sum over each group is what it was, exactly.
     """
     fused = transfers.filter((pl.col("kernel_ops") > 1) & pl.col("group_key").is_not_null())
-    issue = pl.col("side").replace_strict(_SIDES, default=None, return_dtype=pl.Int8)
-    ordered = fused.sort(*GROUP, "peer", issue, "call_start_ns", "transfer_id", nulls_last=True)
-    parts: list[int] = []
-    for _, group in ordered.select(*GROUP, "bytes", "time_ns").group_by(GROUP, maintain_order=True):
-        known = group["bytes"].null_count() == 0
-        parts += apportion(int(group["time_ns"].sum()), group["bytes"].to_list() if known else [0] * group.height)
-    shared = ordered.select("transfer_id", part_ns=pl.Series(parts, dtype=pl.Int64))
+    shared = divide(fused, total=pl.col("time_ns").sum(), weight="bytes")
     return (
         transfers.join(shared, on="transfer_id", how="left", maintain_order="left")
-        .with_columns(time_ns=pl.coalesce("part_ns", "time_ns"))
-        .drop("part_ns")
+        .with_columns(time_ns=pl.coalesce("part", "time_ns"))
+        .drop("part")
     )
+
+
+def divide(fused: pl.DataFrame, *, total: pl.Expr, weight: str) -> pl.DataFrame:
+    """Divide a number of each group of transfers among these in proportion to a column, equally where any is unknown.
+
+    Args:
+        fused: Transfers of groups, with `GROUP`, `transfer_id`, `peer`, `side`, `call_start_ns`.
+        total: What to divide, as an aggregation over the rows of a group.
+        weight: The column to divide by.
+
+    Returns:
+        `transfer_id` and `part`; equal remainders go in the order peer, send before receive, issue order.
+    """
+    issue = pl.col("side").replace_strict(_SIDES, default=None, return_dtype=pl.Int8)
+    ordered = fused.sort(*GROUP, "peer", issue, "call_start_ns", "transfer_id", nulls_last=True)
+    groups = ordered.group_by(GROUP, maintain_order=True).agg(pl.col("transfer_id", weight), total=total)
+    ids: list[int] = []
+    parts: list[int] = []
+    for members, weights, whole in groups.select("transfer_id", weight, "total").iter_rows():
+        known = None not in weights
+        ids += members
+        parts += apportion(whole, weights if known else [1] * len(members))
+    return pl.DataFrame({"transfer_id": ids, "part": parts}, schema={"transfer_id": pl.UInt32, "part": pl.Int64})

@@ -89,6 +89,9 @@ KERNEL = TableSpec(
     {**_GPU_WORK, **_ints(name_id="demangledName", short_name_id="shortName", grid_x="gridX")},
     required=_GPU_REQUIRED,
 )
+_TIMES = _ints(start_ns="start", end_ns="end", device_id="deviceId", global_pid="globalPid")
+KERNEL_TIMES = TableSpec("CUPTI_ACTIVITY_KIND_KERNEL", _TIMES, required=_GPU_REQUIRED)
+GRAPH_TIMES = TableSpec("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _TIMES, required=_GPU_REQUIRED)
 MEMCPY = TableSpec(
     "CUPTI_ACTIVITY_KIND_MEMCPY",
     {

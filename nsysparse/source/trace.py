@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import dataframely as dy
 
 from nsysparse.analysis import Capability, Gpu
-from nsysparse.frames import GpuOps, Labels, Payloads, Ranges
+from nsysparse.frames import Compute, GpuOps, Labels, Payloads, Ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,5 +31,6 @@ class Trace:
     ranges: dy.DataFrame[Ranges]
     payloads: dy.DataFrame[Payloads]
     gpu_ops: dy.DataFrame[GpuOps]
+    compute: dy.DataFrame[Compute]
     capabilities: dict[str, Capability]
     anomalies: Counter[str] = field(default_factory=Counter)

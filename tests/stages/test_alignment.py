@@ -25,7 +25,8 @@ def lane(
         me = 0 if side == "send" else 1
         for issue, (nbytes, start, end) in enumerate(messages):
             row = {
-                "trace_id": "t", "transport": "nccl", "purpose": "kv", "purpose_rule": "x", "side": side, "bytes": nbytes,
+                "trace_id": "t", "transport": "nccl", "purpose": "kv", "purpose_rule": "x", "side": side,
+                "bytes": nbytes,
                 "communicator": "7", "peer": 1 - me, "process": me + 1, "device_id": me, "kernel_count": 1,
                 "staging_bytes": staging, "call_start_ns": issue, "start_ns": start, "end_ns": end,
             }  # fmt: skip

@@ -1,0 +1,119 @@
+"""Kernels that met: one group of NCCL kernels on each side, in the same time on one clock.
+
+Kernels pair before transfers do: a kernel may serve many Sends and Receives, and only kernels have times. Where calls
+were paired, their kernels met. Where no peer was recorded but exactly two devices ran equally many such kernels, and
+each overlaps its counterpart, the k-th met the k-th (`positional`): that pairs kernels, not calls.
+"""
+
+import polars as pl
+
+GROUP = ["trace_id", "group_key"]
+FIFO, POSITIONAL = "fifo", "positional"
+
+_EXCHANGES = pl.Schema(
+    {
+        "trace_id": pl.String,
+        "pairing": pl.String,
+        "pairing_proof": pl.String,
+        **{
+            f"{end}_{name}": dtype
+            for end in ("a", "b")
+            for name, dtype in (
+                ("group_key", pl.Int64), ("gpu", pl.String), ("start_ns", pl.Int64), ("end_ns", pl.Int64)
+            )
+        },
+        "longer_ns": pl.Int64,
+        "shorter_ns": pl.Int64,
+        "both_present_ns": pl.Int64,
+    }
+)  # fmt: skip
+
+_MET = [name for name in _EXCHANGES if name not in ("longer_ns", "shorter_ns", "both_present_ns")]
+
+
+def exchanges(transfers: pl.DataFrame) -> pl.DataFrame:
+    """One row per two groups of kernels of one file that met, sorted by time.
+
+    Args:
+        transfers: `trace_id`, `transport`, `side`, `group_key`, `gpu`, `start_ns`, `end_ns`, `peer`, `is_self`,
+            `pair_id`, `pairing`, `pairing_proof`.
+
+    Returns:
+        Of both sides (`a` began first) group, device and interval; `longer_ns` and `shorter_ns` of the two, and
+        `both_present_ns`: from the later start to the earlier end, 0 where one was over before the other began.
+    """
+    timed = transfers.filter(pl.col("group_key").is_not_null() & pl.col("start_ns").is_not_null())
+    met = pl.concat([_by_calls(timed), _by_position(timed)])
+    both = pl.min_horizontal("a_end_ns", "b_end_ns") - pl.max_horizontal("a_start_ns", "b_start_ns")
+    lengths = [pl.col(f"{end}_end_ns") - pl.col(f"{end}_start_ns") for end in ("a", "b")]
+    return (
+        met.with_columns(
+            longer_ns=pl.max_horizontal(lengths),
+            shorter_ns=pl.min_horizontal(lengths),
+            both_present_ns=both.clip(lower_bound=0),
+        )
+        .select(pl.col(name).cast(dtype) for name, dtype in _EXCHANGES.items())
+        .sort("trace_id", "a_start_ns", "b_start_ns", "a_group_key", "b_group_key")
+    )
+
+
+_FACTS = ("group_key", "gpu", "start_ns", "end_ns")
+
+
+def _by_calls(timed: pl.DataFrame) -> pl.DataFrame:
+    """Groups of which calls were paired, each two once."""
+    members = timed.filter(pl.col("pair_id").is_not_null())
+    both = members.select("trace_id", "pair_id", "pairing", "pairing_proof", "side", *_FACTS)
+    sends = both.filter(side="send").drop("side")
+    receives = both.filter(side="recv").select("trace_id", "pair_id", *_FACTS)
+    met = sends.join(receives, on=["trace_id", "pair_id"]).filter(pl.col("group_key") != pl.col("group_key_right"))
+    earlier = pl.col("start_ns") < pl.col("start_ns_right")
+    tied = pl.col("start_ns") == pl.col("start_ns_right")
+    send_first = earlier | (tied & (pl.col("group_key") < pl.col("group_key_right")))
+    first = [pl.when(send_first).then(name).otherwise(f"{name}_right").alias(f"a_{name}") for name in _FACTS]
+    second = [pl.when(send_first).then(f"{name}_right").otherwise(name).alias(f"b_{name}") for name in _FACTS]
+    ordered = met.select("trace_id", "pair_id", "pairing", "pairing_proof", *first, *second).sort("pair_id")
+    # A group may be met by calls of which some are proven and others are not: then the exchange is not.
+    proof = pl.when(pl.col("pairing_proof").is_not_null().all()).then(pl.col("pairing_proof").first())
+    once = ordered.group_by("trace_id", "a_group_key", "b_group_key").agg(
+        pl.col("pairing").first(),
+        proof,
+        pl.col("a_gpu", "a_start_ns", "a_end_ns", "b_gpu", "b_start_ns", "b_end_ns").first(),
+    )
+    return once.select(_MET)
+
+
+def _by_position(timed: pl.DataFrame) -> pl.DataFrame:
+    """The k-th kernels of two devices, where no call says whom it talks to and all of them overlap."""
+    groups = (
+        timed.filter((pl.col("transport") == "nccl") & pl.col("gpu").is_not_null())
+        .group_by(*GROUP)
+        .agg(
+            nameless=pl.col("pair_id").is_null().all() & pl.col("peer").is_null().all(),
+            gpu=pl.col("gpu").first(),
+            start_ns=pl.col("start_ns").min(),
+            end_ns=pl.col("end_ns").max(),
+        )
+        .filter("nameless")
+        .sort("start_ns", "end_ns", "group_key")
+        .with_columns(k=pl.int_range(pl.len()).over("trace_id", "gpu"))
+    )
+    devices = (
+        groups.group_by("trace_id", "gpu")
+        .len()
+        .group_by("trace_id")
+        .agg(devices=pl.len(), counts=pl.col("len").n_unique(), first=pl.col("gpu").min())
+        .filter((pl.col("devices") == 2) & (pl.col("counts") == 1))  # noqa: PLR2004 (two ends)
+    )
+    two = groups.join(devices.select("trace_id", "first"), on="trace_id")
+    one, other = two.filter(pl.col("gpu") == pl.col("first")), two.filter(pl.col("gpu") != pl.col("first"))
+    met = one.join(other, on=["trace_id", "k"])
+    overlap = pl.min_horizontal("end_ns", "end_ns_right") > pl.max_horizontal("start_ns", "start_ns_right")
+    sure = met.filter(overlap.all().over("trace_id"))
+    return sure.select(
+        "trace_id",
+        pairing=pl.lit(POSITIONAL),
+        pairing_proof=pl.lit(None, dtype=pl.String),
+        **{f"a_{name}": pl.col(name) for name in _FACTS},
+        **{f"b_{name}": pl.col(f"{name}_right") for name in _FACTS},
+    ).select(_MET)
