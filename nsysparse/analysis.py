@@ -103,6 +103,11 @@ class Totals:
     exposed_wire_ns: int | None
     exposed_wait_ns: int | None
     overlapped_ns: int | None
+    wire_known_share: float | None
+    exchange_count: int | None
+    longer_kernel_ns: int | None
+    shorter_kernel_ns: int | None
+    both_present_ns: int | None
     self_copy_bytes: int | None
     first_use_count: int | None
     first_use_ns: int | None

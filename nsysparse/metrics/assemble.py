@@ -21,9 +21,10 @@ from nsysparse.analysis import (
 )
 from nsysparse.catalog.entries import Model
 from nsysparse.metrics.attributed import layer_request, layers, requests, unattributed
-from nsysparse.metrics.bounds import movement_rate, with_spans
 from nsysparse.metrics.links import links, message_sizes, with_ends
 from nsysparse.metrics.measured import Measured, distribution, steady
+from nsysparse.metrics.ports import ports
+from nsysparse.metrics.rates import bursts, kernel_rate, wire_rate, with_sure
 from nsysparse.metrics.reasons import reasons
 from nsysparse.metrics.totals import excluded, totals
 from nsysparse.metrics.verdict import verdict
@@ -54,7 +55,7 @@ def assemble(
         model: The model served, if named.
         peak: The link's rates, if named.
     """
-    ended = with_spans(with_ends(measured), measured)
+    ended = with_sure(with_ends(measured), measured)
     found_totals = totals(measured, looked=all(_would_show(facts) for facts in traces))
     found_links, left_out = links(ended, peak), excluded(measured)
     found_requests = requests(measured, announced, model)
@@ -77,7 +78,7 @@ def assemble(
         totals=found_totals,
         summary=_summary(ended),
         links=found_links,
-        ports=None,
+        ports=ports(ended, measured, peak),
         layers=layers(measured),
         requests=found_requests,
         layer_request=layer_request(measured),
@@ -116,17 +117,23 @@ def _reasons(analysis: Analysis) -> tuple[Reason, ...]:
 
 
 MODEL_TOLERANCE = 0.05
+NS_PER_MS = 1_000_000
 _METRICS = (
     "wire_gb_s", "kernel_gb_s", "delivered_gb_s", "message_bytes", "peer_wait_ms", "exposed_ms", "kv_gap_ms",
     "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
 )  # fmt: skip
 
 
-def _summary(spanned: pl.DataFrame) -> dict[str, Distribution | None]:
-    counted = steady(spanned)
+def _summary(sure: pl.DataFrame) -> dict[str, Distribution | None]:
+    counted = steady(sure)
+    rates = bursts(counted.filter(pl.col("bytes").is_not_null())).select(rate=pl.col("sure") / pl.col("ns"))
     known = {
-        "kernel_gb_s": distribution(counted.select(movement_rate().alias("rate"))["rate"]),
+        "wire_gb_s": distribution(counted.select(rate=wire_rate())["rate"]),
+        "kernel_gb_s": distribution(counted.select(rate=kernel_rate())["rate"]),
+        "delivered_gb_s": distribution(rates["rate"]),
         "message_bytes": distribution(counted["bytes"]),
+        "peer_wait_ms": distribution(counted["peer_wait_ns"] / NS_PER_MS),
+        "exposed_ms": distribution((counted["time_ns"] - counted["overlapped_ns"]) / NS_PER_MS),
     }
     return {name: known.get(name) for name in _METRICS}
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from nsysparse.analysis import Cell, Layer, Request, Unattributed
 from nsysparse.catalog.entries import Model
-from nsysparse.metrics.measured import DEVICE, Measured, busy, known_sum, known_sum_expr
+from nsysparse.metrics.measured import DEVICE, WIRE_PARTS, Measured, busy, known_sum, known_sum_expr
 from nsysparse.theory.kv_cache import kv_bytes
 
 
@@ -19,11 +19,7 @@ def layers(measured: Measured) -> tuple[Layer, ...]:
             bytes=row["bytes"],
             time_ns=row["time_ns"],
             busy_ns=row["busy_ns"],
-            wire_ns=None,
-            peer_wait_ns=None,
-            exposed_wire_ns=None,
-            exposed_wait_ns=None,
-            overlapped_ns=None,
+            **{name: row[name] for name in WIRE_PARTS},
             headline_gb_s=None,
             provenance=row["provenance"],
         )
@@ -53,6 +49,8 @@ def requests(measured: Measured, announced: pl.DataFrame, model: Model | None) -
                 expected_bytes=kv_bytes(model, tokens) if model and tokens is not None else None,
                 time_ns=row["time_ns"],
                 busy_ns=row["busy_ns"],
+                wire_ns=row["wire_ns"],
+                peer_wait_ns=row["peer_wait_ns"],
                 provenance=row["provenance"],
                 prompt_tokens=tokens,
                 verdict="unknown",
@@ -63,7 +61,7 @@ def requests(measured: Measured, announced: pl.DataFrame, model: Model | None) -
 
 
 _PATH = (
-    "span", "wire_ns", "peer_wait_ns", "gap_ns", "exposed_to_request_ns", "queue_ns", "prefill_ns", "handoff_ns",
+    "span", "gap_ns", "exposed_to_request_ns", "queue_ns", "prefill_ns", "handoff_ns",
     "overlap_ns", "transfer_span_ns", "ready_to_decode_ns", "first_decode_ns", "path_ns", "kv_gap_ns", "kv_gap_share",
     "ttft_ns", "ttft_convention", "tpot_impact_ns", "uncertainty_ns", "clock",
 )  # fmt: skip
@@ -100,6 +98,7 @@ def _grouped(measured: Measured, by: str, how: str) -> list[dict[str, Any]]:
         movement_count=pl.col("transfer_id").n_unique(),
         bytes=known_sum_expr("bytes"),
         time_ns=known_sum_expr("time_ns"),
+        **{name: known_sum_expr(name) for name in WIRE_PARTS},
     )
     spans = shares.select(by, "transfer_id").unique().join(
         measured.movements.select("transfer_id", *DEVICE, "start_ns", "end_ns"), on="transfer_id"

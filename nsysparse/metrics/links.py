@@ -6,13 +6,13 @@ import polars as pl
 
 from nsysparse.analysis import Distribution, Link, MessageSize
 from nsysparse.intervals import union_lengths
-from nsysparse.metrics.bounds import LINK, link_rates, movement_rate
+from nsysparse.metrics.fit import fits
 from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr, steady
+from nsysparse.metrics.rates import LINK, kernel_rate, link_rates, wire_rate
 from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
 
 UNKNOWN_END = "unknown"
-KERNEL = "kernel"
 
 
 def with_ends(measured: Measured) -> pl.DataFrame:
@@ -37,22 +37,25 @@ def with_ends(measured: Measured) -> pl.DataFrame:
     for side in ("send", "recv"):
         movements = movements.join(per_pair[side], on="pair_id", how="left", maintain_order="left")
     sends, receives = pl.col("side") == "send", pl.col("side") == "recv"
+    source = pl.when(sends).then("end").when(receives).then(far)
+    target = pl.when(receives).then("end").when(sends).then(far)
     return movements.with_columns(
-        src=pl.coalesce("pair_send", pl.when(sends).then("end").when(receives).then(far), pl.lit(UNKNOWN_END)),
-        dst=pl.coalesce("pair_recv", pl.when(receives).then("end").when(sends).then(far), pl.lit(UNKNOWN_END)),
+        src=pl.coalesce("src_end", "pair_send", source, pl.lit(UNKNOWN_END)),
+        dst=pl.coalesce("dst_end", "pair_recv", target, pl.lit(UNKNOWN_END)),
     ).with_columns(link_key=pl.concat_str("src", pl.lit("->"), "dst"))
 
 
-def links(spanned: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
+def links(sure: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
     """One entry per directed link and transport, sorted by key.
 
     Args:
-        spanned: Movements from `with_ends` and `with_spans`.
+        sure: Movements from `with_ends` and `with_sure`.
         peak: What the user says the links are; None leaves theory unknown.
     """
-    counted = steady(spanned)
-    fast = pl.col("bytes").is_not_null() & (movement_rate() > (peak.gb_s if peak else float("inf")))
-    sums = spanned.group_by(LINK).agg(
+    counted = steady(sure)
+    most = peak.gb_s if peak else float("inf")
+    fast = ((wire_rate() > most) | (kernel_rate() > most)).fill_null(value=False)
+    sums = sure.group_by(LINK).agg(
         pl.col("src", "dst").first(),
         known_sum_expr("bytes"),
         movement_count=pl.len(),
@@ -60,43 +63,52 @@ def links(spanned: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
         pairings=pl.col("pairing").unique().sort(),
         too_fast=fast.sum(),
     )
-    timed = spanned.filter(pl.col("start_ns").is_not_null())
+    timed = sure.filter(pl.col("start_ns").is_not_null())
     sized = timed.filter(pl.col("bytes").is_not_null())
     covered = union_lengths(sized, [*LINK, "trace_id"]).group_by(LINK).agg(covered_ns=pl.col("union_ns").sum())
-    rates = counted.with_columns(kernel_rate=movement_rate())
+    rates = counted.with_columns(kernel_rate=kernel_rate(), wire_rate=wire_rate())
     rows = sums
     for part in (
         busy(timed, LINK),
         covered,
         sized.group_by(LINK).agg(covered_bytes=pl.col("bytes").sum()),
         link_rates(counted),
-        _distributions(rates, "kernel_rate"),
+        fits(counted),
+        _distributions(rates, LINK, "kernel_rate"),
+        _distributions(rates, LINK, "wire_rate"),
     ):
         rows = rows.join(part, on=LINK, how="left")
     return tuple(_link(row, peak) for row in rows.sort(LINK).iter_rows(named=True))
 
 
-def message_sizes(ended: pl.DataFrame) -> tuple[MessageSize, ...]:
-    """How many movements of each size crossed each link."""
-    sizes = ended.filter(pl.col("bytes").is_not_null()).group_by("link_key", "bytes").len("count")
+def message_sizes(sure: pl.DataFrame) -> tuple[MessageSize, ...]:
+    """How many movements of each size crossed each link, and how fast."""
+    key = ["link_key", "bytes"]
+    sizes = sure.filter(pl.col("bytes").is_not_null()).group_by(key).len("count")
+    rates = _distributions(steady(sure).with_columns(wire_rate=wire_rate()), key, "wire_rate")
     return tuple(
-        MessageSize(link_key=key, bytes=nbytes, count=count, wire_gb_s=None)
-        for key, nbytes, count in sizes.sort("link_key", "bytes").iter_rows()
+        MessageSize(
+            link_key=row["link_key"],
+            bytes=row["bytes"],
+            count=row["count"],
+            wire_gb_s=_distribution(row["wire_rate"]),
+        )
+        for row in sizes.join(rates, on=key, how="left").sort(key).iter_rows(named=True)
     )
 
 
-def _distributions(rates: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Percentiles of one column per link, as a struct column of its name; links without values have no row."""
+def _distributions(rates: pl.DataFrame, by: list[str], column: str) -> pl.DataFrame:
+    """Percentiles of one column per group, as a struct column of its name; groups without values have no row."""
     values = pl.col(column)
     marks = [values.quantile(q, "linear").alias(name) for name, q in QUANTILES.items()]
     extremes = [values.min().alias("min"), values.max().alias("max"), values.len().alias("count")]
-    found = rates.filter(values.is_not_null()).group_by(LINK).agg(*marks, *extremes)
-    return found.select(*LINK, pl.struct(pl.exclude(LINK)).alias(column))
+    found = rates.filter(values.is_not_null()).group_by(by).agg(*marks, *extremes)
+    return found.select(*by, pl.struct(pl.exclude(by)).alias(column))
 
 
 def _link(row: dict[str, Any], peak: Peak | None) -> Link:
     nbytes, communicators = row["bytes"], row["communicators"]
-    headline = row["bound_gb_s"]
+    headline = row["headline_gb_s"]
     too_fast = peak is not None and headline is not None and headline > peak.gb_s
     covered = row["covered_ns"]
     return Link(
@@ -111,11 +123,11 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         bytes=nbytes,
         busy_ns=row["busy_ns"],
         link_gb_s=row["covered_bytes"] / covered if covered else None,
-        wire_gb_s=None,
+        wire_gb_s=_distribution(row["wire_rate"]),
         kernel_gb_s=_distribution(row["kernel_rate"]),
-        delivered_gb_s=None,
+        delivered_gb_s=row["delivered_gb_s"],
         headline_gb_s=headline,
-        headline_basis=KERNEL if headline is not None else None,
+        headline_basis=row["headline_basis"],
         peak_gb_s=peak.gb_s if peak else None,
         peak_source=peak.source if peak else None,
         practical_gb_s=peak.practical_gb_s if peak else None,
@@ -124,8 +136,8 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         theoretical_ns=line_rate_ns(nbytes, peak) if peak and nbytes is not None else None,
         practical_ns=practical_ns(nbytes, peak) if peak and nbytes is not None else None,
         observed_ns=row["busy_ns"],
-        fixed_cost_ns=None,
-        fitted_gb_s=None,
+        fixed_cost_ns=row["fixed_cost_ns"],
+        fitted_gb_s=row["fitted_gb_s"],
         inconsistent_count=max(row["too_fast"], int(too_fast)),
     )
 

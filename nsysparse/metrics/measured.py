@@ -7,6 +7,7 @@ import polars as pl
 from nsysparse.analysis import Distribution
 from nsysparse.intervals import union_lengths
 
+WIRE_PARTS = ("wire_ns", "peer_wait_ns", "exposed_wire_ns", "exposed_wait_ns", "overlapped_ns")
 DEVICE = ["trace_id", "gpu"]
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
 

@@ -17,10 +17,21 @@ AMBIGUOUS = "ambiguous"
 # May be null without a reason: there is simply nothing to say.
 FREE = frozenset({"/notice"})
 
-_WIRE = "waiting is not taken out of kernel time by this version"
+_WIRE = (
+    "no movement here is proven to have met its other side in this run: a capture may begin between a send and its"
+    " receive, or only one side was recorded, or one was over before the other began"
+)
+_WIRE_FIX = "record both sides in one nsys profile that starts before NCCL's communicators are made"
 _NO_RATE = "no movement (but a first use) has size and time, and more bytes than NCCL can buffer"
-_NOT_YET = "not computed by this version"
-_COMPUTE = "transfer time is not yet set against compute kernels by this version"
+_NO_BURST = (
+    "no three movements followed on each other with more bytes behind the first than NCCL can buffer, or their sizes or"
+    " times are unknown"
+)
+_NO_LINE = (
+    "needs movements of three sizes, the largest four times the smallest, whose receiver was there first, on a rising"
+    " line"
+)
+_COMPUTE = "needs the transfer's own device, with its kernels recorded"
 _PATH = "prefill and decode steps are not yet tied to requests by this version"
 _LINK = "no link is named, and a trace does not record its speed"
 _NAMED = ("link", "peak_gb_s")
@@ -71,12 +82,14 @@ RULES = (
     *(Rule(f"/totals/{name}", NOT_RECORDED, _TIMELESS) for name in (
         "time_ns", "send_time_ns", "busy_ns",
     )),
-    *(Rule(f"/totals/{name}", NOT_MEASURED, _WIRE) for name in ("wire_ns", "peer_wait_ns")),
-    *(Rule(f"/{where}/*/{name}", NOT_MEASURED, _WIRE) for where in ("layers", "requests") for name in (
-        "wire_ns", "peer_wait_ns",
-    )),
-    *(Rule(f"/{where}/{name}", NOT_MEASURED, _COMPUTE) for where in ("totals", "layers/*") for name in (
-        "exposed_wire_ns", "exposed_wait_ns", "overlapped_ns",
+    *(Rule(f"/{where}/{name}", NOT_RECORDED, _WIRE, _WIRE_FIX) for where in ("totals", "layers/*", "requests/*")
+      for name in ("wire_ns", "peer_wait_ns")),
+    Rule("/totals/wire_known_share", NOT_APPLICABLE, "there is no time of which the wire part could be known"),
+    *(Rule(f"/{where}/overlapped_ns", NOT_RECORDED, _COMPUTE) for where in ("totals", "layers/*")),
+    *(Rule(f"/{where}/{name}", NOT_RECORDED, f"needs the wire time and compute kernels of the same device: {_WIRE}",
+           _WIRE_FIX) for where in ("totals", "layers/*") for name in ("exposed_wire_ns", "exposed_wait_ns")),
+    *(Rule(f"/totals/{name}", NOT_RECORDED, capability="nccl_calls") for name in (
+        "exchange_count", "longer_kernel_ns", "shorter_kernel_ns", "both_present_ns",
     )),
     Rule("/totals/self_copy_bytes", NOT_RECORDED, "no own rank is known: the creation of the communicators lies outside"
          " the capture, or came without payload"),
@@ -87,10 +100,11 @@ RULES = (
     *(Rule(f"/{where}/*/time_ns", NOT_RECORDED, _TIMELESS) for where in (
         "totals/by_purpose", "layers", "requests", "layer_request", "unattributed", "excluded",
     )),
-    *(Rule(f"/summary/{name}", NOT_MEASURED, _WIRE) for name in ("wire_gb_s", "peer_wait_ms")),
-    Rule("/summary/delivered_gb_s", NOT_MEASURED, _NOT_YET),
+    *(Rule(f"/summary/{name}", NOT_RECORDED, _WIRE, _WIRE_FIX) for name in ("wire_gb_s", "peer_wait_ms")),
+    Rule("/summary/delivered_gb_s", NOT_APPLICABLE, _NO_BURST),
+    Rule("/summary/exposed_ms", NOT_RECORDED, _COMPUTE),
     *(Rule(f"/summary/{name}", NOT_MEASURED, _PATH) for name in (
-        "exposed_ms", "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
+        "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
     )),
     Rule("/summary/kernel_gb_s", NOT_RECORDED, _NO_RATE),
     Rule("/summary/message_bytes", NOT_RECORDED, capability="nccl_sizes"),
@@ -113,10 +127,14 @@ RULES = (
     *(Rule(f"/links/*/{name}", NOT_RECORDED, _NO_RATE) for name in (
         "link_gb_s", "kernel_gb_s", "headline_gb_s", "headline_basis",
     )),
-    Rule("/links/*/wire_gb_s", NOT_MEASURED, _WIRE),
-    *(Rule(f"/links/*/{name}", NOT_MEASURED, _NOT_YET) for name in ("delivered_gb_s", "fixed_cost_ns", "fitted_gb_s")),
-    Rule("/message_sizes/*/wire_gb_s", NOT_MEASURED, _NOT_YET),
-    Rule("/ports", NOT_MEASURED, "bytes per port are not summed by this version"),
+    Rule("/links/*/wire_gb_s", NOT_RECORDED, _WIRE, _WIRE_FIX),
+    Rule("/links/*/delivered_gb_s", NOT_APPLICABLE, _NO_BURST),
+    *(Rule(f"/links/*/{name}", NOT_APPLICABLE, _NO_LINE) for name in ("fixed_cost_ns", "fitted_gb_s")),
+    Rule("/message_sizes/*/wire_gb_s", NOT_RECORDED, _WIRE, _WIRE_FIX),
+    Rule("/ports/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/ports/*/busy_ns", NOT_RECORDED, _TIMELESS),
+    Rule("/ports/*/peak_gb_s", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED),
+    Rule("/ports/*/note", NOT_APPLICABLE, "nothing is odd about this port"),
     Rule("/layers/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/layers/*/busy_ns", NOT_RECORDED, _TIMELESS),
     Rule("/layers/*/headline_gb_s", NOT_MEASURED, "rates are told per link: a layer's transfers may cross several"),

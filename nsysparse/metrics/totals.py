@@ -5,7 +5,8 @@ from dataclasses import replace
 import polars as pl
 
 from nsysparse.analysis import Excluded, PurposeTotals, Totals
-from nsysparse.metrics.measured import Measured, busy_total, known_sum
+from nsysparse.exchanges import exchanges
+from nsysparse.metrics.measured import WIRE_PARTS, Measured, busy_total, known_sum
 
 
 def totals(measured: Measured, *, looked: bool) -> Totals:
@@ -22,6 +23,7 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
     self_known = counted["is_self"].null_count() < counted.height or not counted.height
     sends = counted.filter(pl.col("side") == "send")["time_ns"]
     sides_known = counted["side"].null_count() == 0
+    met = exchanges(counted)
     found = Totals(
         movement_count=movements.height,
         transfer_count=counted.height,
@@ -33,11 +35,12 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
         time_ns=known_sum(movements["time_ns"]),
         send_time_ns=known_sum(sends) if len(sends) or sides_known else None,
         busy_ns=busy_total(movements) if movements.height else 0,
-        wire_ns=None,
-        peer_wait_ns=None,
-        exposed_wire_ns=None,
-        exposed_wait_ns=None,
-        overlapped_ns=None,
+        **{name: known_sum(movements[name]) for name in WIRE_PARTS},
+        wire_known_share=_known_share(movements),
+        exchange_count=met.height,
+        longer_kernel_ns=int(met["longer_ns"].sum()),
+        shorter_kernel_ns=int(met["shorter_ns"].sum()),
+        both_present_ns=int(met["both_present_ns"].sum()),
         self_copy_bytes=known_sum(counted.filter(pl.col("is_self") & pl.col("is_movement"))["bytes"])
         if self_known
         else None,
@@ -56,11 +59,28 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
         time_ns=None,
         send_time_ns=None,
         busy_ns=None,
+        wire_ns=None,
+        peer_wait_ns=None,
+        exposed_wire_ns=None,
+        exposed_wait_ns=None,
+        overlapped_ns=None,
+        wire_known_share=None,
+        exchange_count=None,
+        longer_kernel_ns=None,
+        shorter_kernel_ns=None,
+        both_present_ns=None,
         self_copy_bytes=None,
         first_use_count=None,
         first_use_ns=None,
         by_purpose=dict.fromkeys(found.by_purpose, unseen),
     )
+
+
+def _known_share(movements: pl.DataFrame) -> float | None:
+    """Share of the time whose wire part is known."""
+    whole = int(movements["time_ns"].sum())
+    known = int(movements.filter(pl.col("wire_ns").is_not_null())["time_ns"].sum())
+    return known / whole if whole else None
 
 
 def kernel_count(transfers: pl.DataFrame) -> int:

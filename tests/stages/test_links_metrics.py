@@ -1,16 +1,19 @@
-"""Rates of links are bounds whatever the sides stand on."""
+"""Rates of links are lower bounds, whatever they rest on: no buffering and no shifted capture inflates them."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from nsysparse.api import Options, analyse
+from nsysparse.api import Options, analyse, study_traces
 from nsysparse.testing import TraceBuilder
 
 SEND_RECV = "ncclDevKernel_SendRecv(args)"
 # Above what one channel can buffer, so that one side alone proves something.
 MESSAGE = 12 * 2**20
 BUFFERED = 4 * 2**20
+# How far the clocks of two devices may be apart.
+SLACK = 30_000
 
 
 def two_pairs(folder: Path) -> Path:
@@ -44,7 +47,7 @@ def test_one_sided_kernels_prove_what_cannot_have_been_buffered(tmp_path: Path) 
 
 
 def test_a_pair_proves_its_bytes_over_the_span_of_both_kernels(tmp_path: Path) -> None:
-    """The send [0, 1 ms) had left when the receive [1, 1.01 ms) came: no 400 GB/s, but 4 MB in 1.01 ms."""
+    """The send [0, 1 ms) had left when the receive [1, 1.01 ms) came: no 400 GB/s, but 4 MB in 1.01 ms + 30 us."""
     builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
     for pid, name, begin, end in ((1, "ncclSend", 0, 1_000_000), (2, "ncclRecv", 1_000_000, 1_010_000)):
         process = builder.process(pid=pid)
@@ -53,11 +56,14 @@ def test_a_pair_proves_its_bytes_over_the_span_of_both_kernels(tmp_path: Path) -
         thread.nccl(name, 6, 8, communicator=5, nbytes=1, peer=2 - pid)  # the first use is in no rate
         thread.nccl(name, 10, 20, communicator=5, nbytes=4_000_000, peer=2 - pid)
         process.kernel(SEND_RECV, begin + 100, end + 100, device=pid - 1, gridX=1, launch=thread.launch(12, 14))
-    analysis = analyse([builder.write(tmp_path / "t.sqlite")], Options(peak_gb_s=450.0))
-    (link,) = analysis.links
-    assert link.headline_gb_s == pytest.approx(4_000_000 / 1_010_000)
-    assert link.wire_gb_s is None
-    assert analysis.totals.wire_ns is None
+    trace = builder.write(tmp_path / "t.sqlite")
+    (link,) = analyse([trace], Options(peak_gb_s=450.0)).links
+    assert link.headline_gb_s == pytest.approx(4_000_000 / (1_010_000 + SLACK))
+    assert link.headline_basis == "wire"
+    # One was over when the other began: there is no time in which both were there.
+    study = study_traces([trace], None)
+    large = study.transfers.filter(bytes=4_000_000)
+    assert large.select("wire_ns", "wire_reason").unique().rows() == [(None, "eager")]
 
 
 def test_ordinals_of_two_processes_are_two_gpus_where_the_file_says_so(tmp_path: Path) -> None:
@@ -96,7 +102,9 @@ def test_every_communicator_has_buffers_of_its_own(tmp_path: Path) -> None:
                 process.kernel(SEND_RECV, begin, begin + 100_000, device=1, gridX=1, launch=launch)
     analysis = analyse([builder.write(tmp_path / "t.sqlite")])
     (link,) = [link for link in analysis.links if link.bytes == 4 * MESSAGE]
-    assert link.headline_gb_s == pytest.approx((4 * MESSAGE - 2 * BUFFERED) / 400_000)
+    # The three behind the first one's end, less the buffers of both communicators.
+    assert link.headline_basis == "delivered"
+    assert link.headline_gb_s == pytest.approx((3 * MESSAGE - 2 * BUFFERED) / 300_000)
 
 
 def test_pairs_by_position_prove_no_more_than_one_side(tmp_path: Path) -> None:
@@ -132,3 +140,91 @@ def test_a_sequence_that_a_capture_may_have_shifted_proves_no_more_than_one_side
     assert link.headline_gb_s is not None
     assert link.headline_gb_s <= nbytes / 100_000
     assert link.kernel_gb_s is None or link.kernel_gb_s.max is None
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a lane from rank 0 to rank 1: size, and when the two kernels ran."""
+
+    nbytes: int
+    send: tuple[int, int] | None
+    recv: tuple[int, int] | None
+
+
+def lane(path: Path, messages: list[Message], *, created: bool = True, channels: int = 1) -> Path:
+    """A lane of ungrouped sends and receives, each its own kernel, over two devices of one file."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    for rank, name in enumerate(("ncclSend", "ncclRecv")):
+        process = builder.process(pid=rank + 1)
+        thread = process.thread(tid=rank + 1)
+        if created:
+            thread.nccl("ncclCommInitRank", 1, 5, communicator=5, nranks=2, rank=rank, device=rank)
+            thread.nccl(name, 6, 8, communicator=5, nbytes=1, peer=1 - rank)  # the first use is in no rate
+        at = 100
+        for message in messages:
+            interval = message.recv if rank else message.send
+            if interval is None:
+                continue
+            thread.nccl(name, at, at + 10, communicator=5, nbytes=message.nbytes, peer=1 - rank)
+            launch = thread.launch(at + 2, at + 4)
+            process.kernel(SEND_RECV, *interval, device=rank, gridX=channels, launch=launch)
+            at += 20
+    return builder.write(path / "t.sqlite")
+
+
+def test_a_receiver_that_waits_takes_nothing_from_the_rate(tmp_path: Path) -> None:
+    """The receive has been spinning for 5 ms when the send comes: 4 MB in 100 us, not in 5.1 ms."""
+    messages = [Message(4_000_000, (5_000_000 + t, 5_100_000 + t), (t, 5_100_000 + t)) for t in (10_000, 10_010_000)]
+    analysis = analyse([lane(tmp_path, messages)])
+    (link,) = analysis.links
+    assert link.headline_basis == "wire"
+    assert link.headline_gb_s == pytest.approx(4_000_000 / (100_000 + SLACK))
+    assert analysis.totals.wire_ns == 2 * 100_000
+    assert analysis.totals.peer_wait_ns == 2 * 5_000_000
+    # The first use has no kernel here.
+    assert analysis.totals.time_ns == 2 * 5_100_000
+
+
+def test_small_messages_sent_before_the_receiver_is_there_prove_what_they_took_in_all(tmp_path: Path) -> None:
+    """80 layers of 0.5 MB leave in 20 us each; 100 ms later the receiver takes them out of the buffers in 3 us each."""
+    link_gb_s = 0.5e6 / 20_000
+    sends = [(1_000_000 + 20_000 * k, 1_019_000 + 20_000 * k) for k in range(80)]
+    receives = [(101_000_000 + 4_000 * k, 101_003_000 + 4_000 * k) for k in range(80)]
+    messages = [Message(500_000, *both) for both in zip(sends, receives, strict=True)]
+    for created in (True, False):
+        analysis = analyse([lane(tmp_path, messages, created=created, channels=16)])
+        (link,) = analysis.links
+        known = [link.headline_gb_s, link.delivered_gb_s, *(d.max for d in (link.wire_gb_s, link.kernel_gb_s) if d)]
+        assert all(rate is None or rate <= link_gb_s for rate in known), known
+        assert analysis.totals.wire_ns is None
+        assert link.fitted_gb_s is None
+
+
+def test_a_burst_is_rated_from_the_first_end_less_the_buffers(tmp_path: Path) -> None:
+    """Receives only: 9 messages of 3 MB, 100 us each, behind a first that waited 50 ms; 4 MiB may have been buffered."""
+    first = Message(3_000_000, None, (1_000_000, 51_000_000))
+    rest = [Message(3_000_000, None, (51_000_000 + 100_000 * k, 51_100_000 + 100_000 * k)) for k in range(9)]
+    (link,) = analyse([lane(tmp_path, [first, *rest])]).links
+    assert link.delivered_gb_s == pytest.approx((9 * 3_000_000 - BUFFERED) / 900_000)
+    assert (link.headline_basis, link.headline_gb_s) == ("delivered", link.delivered_gb_s)
+
+
+def test_messages_of_many_sizes_give_fixed_cost_and_rate(tmp_path: Path) -> None:
+    """Each takes 50 us and 1 ns per 40 bytes; the receiver waits 1 ms for each."""
+    messages, now = [], 1_000_000
+    for nbytes in (400_000, 800_000, 1_600_000, 3_200_000) * 5:
+        took = 50_000 + nbytes // 40
+        messages.append(Message(nbytes, (now + 1_000_000, now + 1_000_000 + took), (now, now + 1_000_000 + took)))
+        now += 2_000_000
+    (link,) = analyse([lane(tmp_path, messages)]).links
+    assert link.fitted_gb_s == pytest.approx(40)
+    # The clocks may be 30 us apart: that is part of what is sure.
+    assert link.fixed_cost_ns == 50_000 + SLACK
+
+
+def test_ports_count_bytes_and_busy_time_of_each_end(tmp_path: Path) -> None:
+    messages = [Message(1000, (100_000 * k, 100_000 * k + 50), (100_000 * k + 10, 100_000 * k + 80)) for k in (1, 2)]
+    ports = analyse([lane(tmp_path, messages)], Options(peak_gb_s=50)).ports
+    assert ports is not None
+    got = [(port.device_id, port.direction, port.bytes, port.busy_ns, port.peak_gb_s) for port in ports]
+    assert got == [(0, "egress", 2001, 100, 50.0), (1, "ingress", 2001, 140, 50.0)]

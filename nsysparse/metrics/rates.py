@@ -1,0 +1,258 @@
+"""Rates that a trace proves: each a lower bound, so that neither waiting nor buffering can turn into a lie.
+
+NCCL buffers up to `staging_bytes` between two ranks: so much of a message may have crossed before its receive began, or
+may still be on its way when its send ends. What surely crossed when:
+
+- all of a message between the start of its send and the end of its receive, where these two surely met;
+- all but the buffers while both were there, or while one side of it ran;
+- all of it within the interval of a transport that buffers nothing (copies, NIXL, UCX, annotations).
+
+So each movement has `sure_bytes` over an interval. Clocks of two devices differ by up to 30 us: that is added to the
+time, never taken from it.
+"""
+
+import polars as pl
+
+from nsysparse.alignment import CLOCK, CLOCK_SLACK_NS, END_TOLERANCE_NS, SIZES, START
+from nsysparse.intervals import union_lengths
+from nsysparse.metrics.measured import Measured
+from nsysparse.wire import RENDEZVOUS
+
+LINK = ["link_key", "transport"]
+WIRE, DELIVERED, KERNEL = "wire", "delivered", "kernel"
+# A longer pause between one side's transfers starts a new burst: the buffers may have filled or drained meanwhile.
+PAUSE_NS = 1_000_000
+LEAST_IN_BURST = 3
+_CERTAIN = (START, SIZES, "name")
+# Two that only end together may be neighbours in a sequence: then what exceeds the buffers took no longer than this.
+_COINCIDENCE_NS = END_TOLERANCE_NS + 2 * CLOCK_SLACK_NS
+
+
+def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
+    """Movements with what surely crossed in which interval.
+
+    Args:
+        ended: Movements.
+        measured: All transfers, for the other side of each pair.
+
+    Returns:
+        The movements with `sure_bytes`, `sure_start_ns`, `sure_end_ns` on the clock of `sure_clock` (a trace), all null
+        where no such interval is known, and `waited` (whether the receiver, or nobody, was there first: the interval
+        then holds no waiting for it).
+    """
+    other = measured.transfers.filter(pl.col("pair_id").is_not_null()).select(
+        "pair_id", far_id="transfer_id", far_clock="trace_id", far_gpu="gpu", far_start="start_ns", far_end="end_ns"
+    )
+    met = (
+        ended.filter(pl.col("pair_id").is_not_null() & (pl.col("transport") == RENDEZVOUS))
+        .join(other, on="pair_id")
+        .filter(pl.col("far_id") != pl.col("transfer_id"))
+        .filter(pl.col("start_ns").is_not_null() & pl.col("far_start").is_not_null() & pl.col("bytes").is_not_null())
+    )
+    one_clock = pl.col("far_clock") == pl.col("trace_id")
+    certain = pl.col("pairing_proof").is_in(_CERTAIN)
+    parts = [
+        _on_one_clock(met.filter(one_clock & certain)),
+        _by_ends(met.filter(one_clock & (pl.col("pairing_proof") == CLOCK))),
+        _on_two_clocks(met.filter(~one_clock & certain)),
+        _alone(ended.filter(pl.col("transport") != RENDEZVOUS)),
+    ]
+    return ended.join(pl.concat(parts), on="transfer_id", how="left", maintain_order="left")
+
+
+def _slack() -> pl.Expr:
+    same = (pl.col("gpu") == pl.col("far_gpu")).fill_null(value=False)
+    return pl.when(same).then(pl.lit(0, pl.Int64)).otherwise(pl.lit(CLOCK_SLACK_NS, pl.Int64))
+
+
+def _sides(met: pl.DataFrame) -> pl.DataFrame:
+    receiving = pl.col("side") == "recv"
+    return met.with_columns(
+        send_start=pl.when(receiving).then("far_start").otherwise("start_ns"),
+        recv_start=pl.when(receiving).then("start_ns").otherwise("far_start"),
+        recv_end=pl.when(receiving).then("end_ns").otherwise("far_end"),
+    )
+
+
+def _sure(
+    rows: pl.DataFrame, nbytes: pl.Expr, between: tuple[pl.Expr, pl.Expr], clock: str, waited: pl.Expr
+) -> pl.DataFrame:
+    start, end = between
+    found = rows.select(
+        "transfer_id",
+        sure_bytes=nbytes,
+        sure_start_ns=start,
+        sure_end_ns=end,
+        sure_clock=pl.col(clock),
+        waited=waited,
+    )
+    return found.filter((pl.col("sure_bytes") > 0) & (pl.col("sure_end_ns") > pl.col("sure_start_ns")))
+
+
+def _on_one_clock(met: pl.DataFrame) -> pl.DataFrame:
+    """All bytes from the send's start on, or those beyond the buffers from the later start on: the greater rate."""
+    sides = _sides(met)
+    both = pl.max_horizontal("send_start", "recv_start")
+    end = pl.col("recv_end") + _slack()
+    rest = pl.col("bytes") - pl.col("staging_bytes")
+    # bytes / (end - send_start) < rest / (end - both), without dividing
+    late = rest.cast(pl.Float64) * (end - pl.col("send_start")) > pl.col("bytes").cast(pl.Float64) * (end - both)
+    return _sure(
+        sides,
+        pl.when(late).then(rest).otherwise("bytes"),
+        (pl.when(late).then(both).otherwise("send_start"), end),
+        "trace_id",
+        pl.col("recv_start") <= pl.col("send_start"),
+    )
+
+
+def _by_ends(met: pl.DataFrame) -> pl.DataFrame:
+    """Beyond the buffers, from the later start on, and no less than a wrong match by one could have taken."""
+    return _sure(
+        _sides(met),
+        pl.col("bytes") - pl.col("staging_bytes"),
+        (pl.max_horizontal("send_start", "recv_start"), pl.col("recv_end") + _COINCIDENCE_NS),
+        "trace_id",
+        pl.lit(value=False),
+    )
+
+
+def _on_two_clocks(met: pl.DataFrame) -> pl.DataFrame:
+    """Beyond the buffers, within the shorter of the two kernels."""
+    own = pl.col("end_ns") - pl.col("start_ns")
+    shorter = own <= pl.col("far_end") - pl.col("far_start")
+    rest = pl.col("bytes") - pl.col("staging_bytes")
+    own_span, far_span = (pl.col("start_ns"), pl.col("end_ns")), (pl.col("far_start"), pl.col("far_end"))
+    return pl.concat(
+        [
+            _sure(met.filter(shorter), rest, own_span, "trace_id", pl.lit(value=False)),
+            _sure(met.filter(~shorter), rest, far_span, "far_clock", pl.lit(value=False)),
+        ]
+    )
+
+
+def _alone(rows: pl.DataFrame) -> pl.DataFrame:
+    rest = pl.col("bytes") - pl.col("staging_bytes")
+    return _sure(rows, rest, (pl.col("start_ns"), pl.col("end_ns")), "trace_id", pl.lit(value=True))
+
+
+def wire_rate() -> pl.Expr:
+    """GB/s that a movement proves while both sides were there."""
+    return pl.col("sure_bytes") / (pl.col("sure_end_ns") - pl.col("sure_start_ns"))
+
+
+def kernel_rate() -> pl.Expr:
+    """GB/s over a movement's own interval, waiting included; null where buffers could have held all of it."""
+    sure, span = pl.col("bytes") - pl.col("staging_bytes"), pl.col("end_ns") - pl.col("start_ns")
+    return pl.when((span > 0) & (sure > 0)).then(sure / span)
+
+
+def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
+    """What each link proves, by the best basis that covers at least half of its bytes, else the widest.
+
+    Args:
+        sure: Movements from `with_sure`, with the columns `LINK`, without first uses.
+
+    Returns:
+        `LINK`, `headline_gb_s`, `headline_basis`, `delivered_gb_s`, for links that prove any.
+    """
+    sized = sure.filter(pl.col("bytes").is_not_null())
+    rows = pl.concat([_wire(sized), _delivered(sized), _kernel(sized)]).join(
+        sized.group_by(LINK).agg(all_bytes=pl.col("bytes").sum()), on=LINK
+    )
+    order = pl.col("basis").replace_strict({WIRE: 0, DELIVERED: 1, KERNEL: 2}, return_dtype=pl.Int8)
+    ranked = rows.with_columns(
+        enough=2 * pl.col("covered") >= pl.col("all_bytes"), order=order, narrow=-pl.col("covered")
+    )
+    # Of those that cover enough the best basis; of those that do not, the widest.
+    ranked = ranked.sort(
+        *LINK,
+        pl.col("enough").not_(),
+        pl.when("enough").then("order").otherwise("narrow"),
+        "order",
+    )
+    best = ranked.group_by(LINK, maintain_order=True).agg(
+        headline_gb_s=pl.col("rate").first(), headline_basis=pl.col("basis").first()
+    )
+    delivered = rows.filter(pl.col("basis") == DELIVERED).select(*LINK, delivered_gb_s="rate")
+    return best.join(delivered, on=LINK, how="left")
+
+
+def _based(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
+    """Rows with `sure`, `ns` and `covered` per link as rates of one basis."""
+    proven = rows.filter((pl.col("sure") > 0) & (pl.col("ns") > 0))
+    return proven.select(*LINK, "covered", basis=pl.lit(basis), rate=pl.col("sure") / pl.col("ns"))
+
+
+def _wire(sized: pl.DataFrame) -> pl.DataFrame:
+    """Sure bytes over the union of their intervals: what shares a window counts it once."""
+    known = sized.filter(pl.col("sure_bytes").is_not_null())
+    spans = known.select(*LINK, "sure_clock", start_ns="sure_start_ns", end_ns="sure_end_ns")
+    covered = union_lengths(spans, [*LINK, "sure_clock"]).group_by(LINK).agg(ns=pl.col("union_ns").sum())
+    sums = known.group_by(LINK).agg(sure=pl.col("sure_bytes").sum(), covered=pl.col("bytes").sum())
+    return _based(sums.join(covered, on=LINK), WIRE)
+
+
+def bursts(sized: pl.DataFrame) -> pl.DataFrame:
+    """Rates of one side's consecutive movements, from the end of the first to the end of the last.
+
+    Args:
+        sized: Movements with bytes.
+
+    Returns:
+        `LINK`, `sure`, `ns`, `covered`, a row per burst of at least three that proves a rate. Counted are movements
+        that began when the first had ended, less what the buffers may have held then.
+    """
+    lane, runs = _runs(sized)
+    first_end = pl.col("end_ns").min().over(*lane, "run")
+    later = runs.with_columns(first_end=first_end).filter(pl.col("start_ns") >= pl.col("first_end"))
+    found = _less_buffers(later, lane, start=pl.col("first_end").first())
+    return found.filter((pl.col("count") >= LEAST_IN_BURST - 1) & (pl.col("sure") > 0) & (pl.col("ns") > 0))
+
+
+def _delivered(sized: pl.DataFrame) -> pl.DataFrame:
+    return _based(_summed(bursts(sized)), DELIVERED)
+
+
+def _kernel(sized: pl.DataFrame) -> pl.DataFrame:
+    """All of one side's runs, less what the buffers may hold at a run's edge."""
+    lane, runs = _runs(sized)
+    found = _less_buffers(runs, lane, start=pl.col("start_ns").min())
+    return _based(_summed(found.filter((pl.col("sure") > 0) & (pl.col("ns") > 0))), KERNEL)
+
+
+def _summed(found: pl.DataFrame) -> pl.DataFrame:
+    return found.group_by(LINK).agg(pl.col("sure").sum(), pl.col("ns").sum(), pl.col("covered").sum())
+
+
+def _runs(sized: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
+    """Movements numbered by `run`: the same side of a link on one clock, without long pauses."""
+    lane = [*LINK, "trace_id", "side"]
+    timed = sized.filter(pl.col("start_ns").is_not_null())
+    pause = pl.col("start_ns") - pl.col("end_ns").cum_max().shift(1).over(lane)
+    runs = timed.sort("start_ns", "end_ns", "transfer_id").with_columns(
+        run=(pause > PAUSE_NS).fill_null(value=False).cum_sum().over(lane)
+    )
+    return lane, runs
+
+
+def _less_buffers(runs: pl.DataFrame, lane: list[str], start: pl.Expr) -> pl.DataFrame:
+    """Per run its sure bytes, time since `start`, covered bytes and number of movements."""
+    run = [*lane, "run"]
+    # Each communicator has buffers of its own to each peer; without these names every message may have had its own.
+    nameless = pl.col("communicator").is_null() | pl.col("peer").is_null()
+    buffers = (
+        runs.group_by(*run, "communicator", "peer")
+        .agg(
+            each=pl.when(nameless).then(pl.col("staging_bytes")).sum(),
+            one=pl.col("staging_bytes").max(),
+        )
+        .group_by(run)
+        .agg(spare=pl.max_horizontal("each", "one").sum())
+    )
+    return (
+        runs.group_by(run)
+        .agg(covered=pl.col("bytes").sum(), ns=pl.col("end_ns").max() - start, count=pl.len())
+        .join(buffers, on=run, nulls_equal=True)
+        .with_columns(sure=pl.col("covered") - pl.col("spare"))
+    )
