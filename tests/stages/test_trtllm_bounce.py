@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from nsysparse.api import study_traces
 from nsysparse.scopes import find_scopes
 from nsysparse.source.extract import read_trace
 from nsysparse.source.trace import Trace
@@ -70,6 +71,20 @@ def test_the_range_of_the_write_names_its_request(tmp_path: Path) -> None:
         ("42", "transfer", 2**24),
         ("7", "transfer", 64),
     ]
+
+
+def test_bytes_and_time_go_to_the_request_that_the_write_names(tmp_path: Path) -> None:
+    builder, process = started()
+    one_request(process)  # writes over 50-250 and 150-350
+    process.thread(tid=4).start_end("nixlWrite rid=7 chunk=0 bytes=64", 60, 90, domain=DOMAIN)
+    study = study_traces([builder.write(tmp_path / "t.sqlite")], None)
+    columns = ("request_id", "request_provenance", "layer", "bytes", "time_ns")
+    assert study.shares.sort("bytes", "transfer_id").select(columns).rows() == [
+        ("7", "exact", None, 64, 30),
+        ("42", "exact", None, 2**24, 200),
+        ("42", "exact", None, 2**24, 200),
+    ]
+    assert study.anomalies["annotations-around-both-sides"] == 0
 
 
 def test_what_is_around_the_writes_names_the_request_and_has_no_purpose(tmp_path: Path) -> None:
