@@ -6,6 +6,7 @@ a `value` beside it. A blob starts with the header of `payloads`; its layout sta
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,6 +22,8 @@ _STRINGS = frozenset({75, 76})
 # NVTX payload entry flags: the value lies elsewhere (pointer, offsets); how its length is told.
 _ELSEWHERE, _LENGTH, _ZERO_TERMINATED = 0b1110, 0b111 << 4, 2 << 4
 _MAX_NAME, _MAX_PAIRS, _MAX_DEPTH = 1024, 256, 8
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 Value = int | str
 Pairs = list[tuple[str, object]]
@@ -61,7 +64,8 @@ class Decoder:
                 found["bytes"] = size
             else:
                 self.impossible += 1
-        if isinstance(agent, str) and 0 < len(agent) <= _MAX_NAME:
+        # JSON can spell half a character, which is no text that could be written again.
+        if isinstance(agent, str) and 0 < len(agent) <= _MAX_NAME and not _HALF.search(agent):
             found["remote_agent"] = agent
         self.undecodable += not ("bytes" in named or "remote_agent" in named)
         return found
@@ -106,7 +110,7 @@ def _string(body: bytes, entry: Entry) -> str | None:
 def _from_json(text: str) -> Pairs:
     """Name and value pairs of a JSON text in order, whatever objects and lists they lie in; empty when it is none."""
     try:
-        loaded = json.loads(text, object_pairs_hook=_Object)
+        loaded = _JSON.decode(text)
     except (ValueError, RecursionError):
         return []
     pairs: Pairs = []
@@ -119,6 +123,9 @@ def _from_json(text: str) -> Pairs:
 
 class _Object(list[tuple[str, object]]):
     """A JSON object as its pairs: names may repeat where several records were written into one object."""
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_Object)  # once: `json.loads` would make one per text
 
 
 def _walk(value: object, depth: int) -> Iterator[tuple[str, object]]:

@@ -205,6 +205,8 @@ def test_without_its_domain_the_own_agent_is_unknown(tmp_path: Path) -> None:
         ('{"bytes":1.5}', None, None),
         ('{"bytes":"5"}', None, None),
         (json.dumps({"bytes": 5, "remote_agent": "x" * 1025}), 5, None),
+        (r'{"bytes":5,"remote_agent":"\ud800"}', 5, None),
+        (r'{"bytes":5,"remote_agent":"\ud83d\ude00\u0000"}', 5, "\U0001f600\0"),
     ],
 )
 def test_attributes_are_found_wherever_they_stand(text: str, size: object, agent: str | None, tmp_path: Path) -> None:
