@@ -207,6 +207,7 @@ kind = "layer"                          # see below
 pattern = '(?i)(?:^|[^a-z])layer[ _=:#-]?\\d+(?:[^0-9a-z.]|$)'   # decides whether a name is of this kind
 # purpose = "kv"                        # or "other": what a transfer issued inside is for; leave out when not told
 # default_domain = true                 # match only ranges in NVTX's default domain
+# domain = "NAME"                       # match only ranges in the domain of that name
 [rule.fields]                           # one capture group each
 layer = '(?i)(?:^|[^a-z])layer[ _=:#-]?(\\d+)(?:[^0-9a-z.]|$)'
 [[rule.examples]]                       # at least one; they are the rule's tests
@@ -228,10 +229,8 @@ fields = {{ layer = "3" }}
 
 def _rule_row(rule: Rule) -> tuple[str, ...]:
     says = ", ".join(f"`{name}`" for name in rule.fields)
-    return (
-        f"`{rule.preset}/{rule.id}`", rule.kind, says or "", "default domain" if rule.default_domain else "any domain",
-        rule.purpose or "",
-    )  # fmt: skip
+    where = f"domain `{rule.domain}`" if rule.domain else "default domain" if rule.default_domain else "any domain"
+    return (f"`{rule.preset}/{rule.id}`", rule.kind, says or "", where, rule.purpose or "")
 
 
 # --- warnings ---------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ AMOUNTS = (
     "bytes", "time_ns", "wire_ns", "peer_wait_ns", "overlapped_ns", "exposed_wire_ns", "exposed_wait_ns",
 )  # fmt: skip
 """What is divided among layers and requests."""
+MAX_BYTES = 2**48
 EXACT, NESTED, SPANNING, ESTIMATED = "exact", "nested", "spanning", "estimated"
 
 
@@ -29,7 +30,7 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
     """What the ranges around each call of one trace say about it.
 
     Args:
-        transfers: `transfer_id`, `thread`, `process`, `side`, `bytes`, `call_start_ns`, `call_end_ns`.
+        transfers: `transfer_id`, `thread`, `process`, `side`, `bytes`, `call_start_ns`, `call_end_ns`, `scope_id`.
         scopes: From `find_scopes`, of the same trace.
         anomalies: Counts annotations that contradict the payload.
 
@@ -39,9 +40,11 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
     """
     result = _with_annotated_bytes(transfers, scopes, anomalies)
     for field, column in (("layer", "layer_text"), ("request", "request_text")):
-        said = enclosing(transfers, scopes, field, spanning=True)
+        said = _said(transfers, scopes, field, spanning=True)
         provenance = (
-            pl.when(pl.col("style") == "start_end")
+            pl.when("is_own")
+            .then(pl.lit(EXACT))
+            .when(pl.col("style") == "start_end")
             .then(pl.lit(SPANNING))
             .when(pl.col("kind") == "transfer")
             .then(pl.lit(EXACT))
@@ -56,7 +59,7 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
         )
         result = result.join(found, on="transfer_id", how="left", maintain_order="left")
     for field in ("phase", "role"):
-        found = enclosing(transfers, scopes, field).select("transfer_id", field)
+        found = _said(transfers, scopes, field).select("transfer_id", field)
         result = result.join(found, on="transfer_id", how="left", maintain_order="left")
     marked = process_fact(scopes, "role").rename({"role": "process_role"})
     return (
@@ -66,16 +69,34 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
     )
 
 
+def _said(transfers: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning: bool = False) -> pl.DataFrame:
+    """What is said of each transfer: by the range that is the transfer itself, else by those around its call.
+
+    Returns:
+        The columns of `enclosing`, and `is_own`: whether the range is the transfer.
+    """
+    own = (
+        transfers.filter(pl.col("scope_id").is_not_null())
+        .select("transfer_id", "scope_id")
+        .join(scopes.select("kind", "style", field, scope_id="range_id"), on="scope_id")
+        .filter(pl.col(field).is_not_null())
+    )
+    around = enclosing(transfers.join(own, on="transfer_id", how="anti"), scopes, field, spanning=spanning)
+    parts = (own.with_columns(is_own=pl.lit(value=True)), around.with_columns(is_own=pl.lit(value=False)))
+    return pl.concat(parts, how="diagonal")
+
+
 def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     """Sizes from annotations, where no payload has them; a payload wins over an annotation that differs.
 
     An annotation around several calls of one side (K and V) is divided evenly among them. Around calls of both sides
-    it says nothing about either.
+    it says nothing about either. A transfer that is a range itself has its size from there.
     """
-    said = enclosing(transfers, scopes.filter(pl.col("kind") == "transfer"), "bytes").select(
+    calls_only = transfers.filter(pl.col("scope_id").is_null())
+    said = enclosing(calls_only, scopes.filter(pl.col("kind") == "transfer"), "bytes").select(
         "transfer_id", "scope_id", annotated=pl.col("bytes").cast(pl.Int64, strict=False)
     )
-    covered = said.filter(pl.col("annotated").is_not_null()).join(
+    covered = said.filter(pl.col("annotated") <= MAX_BYTES).join(
         transfers.select("transfer_id", "side", "bytes"), on="transfer_id"
     )
     filled: dict[int, int] = {}

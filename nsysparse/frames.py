@@ -60,7 +60,7 @@ class Ranges(dy.Schema):
 
 
 class Payloads(dy.Schema):
-    """What NCCL wrote into its ranges' payloads; null where a range's payload lacks the field."""
+    """What NCCL and NIXL wrote into the payloads of their events; null where a payload lacks the field."""
 
     range_id = dy.UInt32(nullable=False, metadata={"about": "number of the range or mark"})
     communicator = dy.UInt64(nullable=True, metadata={"about": "NCCL's 64-bit id"})
@@ -71,6 +71,10 @@ class Payloads(dy.Schema):
     )
     rank_count = dy.Int64(nullable=True, metadata={"about": "ranks in the communicator"})
     device = dy.Int64(nullable=True, metadata={"about": "CUDA device of a communicator's creation"})
+    handle = dy.UInt64(
+        nullable=True, metadata={"about": "address of a NIXL request: the same number on its post and its completion"}
+    )
+    remote_agent = dy.String(nullable=True, metadata={"about": "the NIXL agent at the other end"})
 
 
 class GpuOps(dy.Schema):
@@ -123,7 +127,7 @@ class Found(dy.Schema):
         nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
     )
     transport = dy.String(nullable=False, metadata={"about": "the module that found it"})
-    side = dy.String(nullable=True, metadata={"about": "send, recv or copy; null when only a kernel was recorded"})
+    side = dy.String(nullable=True, metadata={"about": "send, recv or copy; null where its source does not say"})
     purpose = dy.String(nullable=True, metadata={"about": "kv, other or unknown"})
     purpose_rule = dy.String(nullable=True, metadata={"about": "what decided the purpose"})
     interval_kind = dy.String(nullable=True, metadata={"about": "gpu or host; null when no interval was recorded"})
@@ -137,7 +141,9 @@ class Found(dy.Schema):
     device_count = dy.UInt32(nullable=True, metadata={"about": "devices on which these kernels ran"})
     group_key = dy.Int64(nullable=True, metadata={"about": "equal for transfers of a trace that share kernels"})
     bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
-    bytes_source = dy.String(nullable=True, metadata={"about": "payload, memcpy, annotation or computed"})
+    bytes_source = dy.String(
+        nullable=True, metadata={"about": "payload, text (an engine's own range), memcpy, annotation or computed"}
+    )
     communicator = dy.String(nullable=True, metadata={"about": "decimal digits: ids exceed 2^63"})
     rank = dy.Int64(
         nullable=True, metadata={"about": "own rank in the communicator; null when neither recorded nor implied"}

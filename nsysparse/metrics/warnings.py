@@ -24,7 +24,10 @@ MESSAGES = {
     " number of layers",
     "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"
     " only the side with more transfers was counted",
-    "payloads-not-decodable": "payloads of NCCL ranges that fit no schema of the file",
+    "nixl-completions-without-post": "completions of NIXL requests whose post was not recorded, or that follow another"
+    " completion of the same post; no transfer was made of them",
+    "nixl-never-completed": "NIXL transfers whose completion was not recorded: their time is unknown",
+    "payloads-not-decodable": "payloads of NCCL or NIXL ranges that fit no schema of the file",
     "ranges-never-closed": "NVTX ranges that nobody closed; they end with the recording",
     "ranges-with-impossible-times": "NVTX ranges that end before they start, left out",
     "ranges-without-thread": "NVTX ranges without a thread, left out",

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from nsysparse.analysis import Gpu
 from nsysparse.frames import Compute, GpuOps, Labels, Payloads, Ranges, device_key, pid, thread_process
 from nsysparse.intervals import merge
-from nsysparse.source import schema
+from nsysparse.source import nixl_domain, nixl_payloads, schema
 from nsysparse.source.capabilities import capabilities
 from nsysparse.source.export import Export
 from nsysparse.source.launches import with_launches
@@ -58,7 +58,7 @@ def read_trace(
         last = max(_as_int(events["end_ns"].max()), _as_int(events["start_ns"].max()), _as_int(ops["end_ns"].max()))
         trace_end = max(_as_int(duration), last)
         ranges = _ranges(events, trace_id, trace_end, session_end=_as_int(duration) or None, anomalies=anomalies)
-        payloads = _payloads(export, ranges, anomalies)
+        payloads = _payloads(export, ranges, labels, anomalies)
         typed = Ranges.validate(ranges.select(Ranges.column_names()))
         return Trace(
             trace_id=trace_id,
@@ -114,31 +114,42 @@ def _usable_times(
 
 
 def _nvtx_events(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
-    """Ranges, marks and domain rows of NVTX_EVENTS, with payload columns for ranges that may be NCCL's."""
+    """Ranges, marks and domain rows of NVTX_EVENTS, with payload columns for those that may be NCCL's or NIXL's."""
     wanted = (*_STYLES, schema.NVTX_DOMAIN_CREATE)
     where = sa.column("eventType").in_(wanted)
-    present = export.columns(schema.NVTX.table)
-    # Only rows of a named domain called nccl…: other payloads can be anything and of any size.
-    of_nccl: sa.ColumnElement[bool] = sa.false()
-    if "text" in present:
-        of_nccl = of_nccl | sa.column("text").like("nccl%")
-    if "textId" in present:
-        of_nccl = of_nccl | sa.column("textId").in_(_string_ids_like("nccl%"))
+    # Only rows that are called nccl… or a NIXL post: other payloads can be anything and of any size.
+    wordy = _named_like(export, "nccl%") | _named_like(export, nixl_domain.POST_PREFIX + "%")
+    numbered = _named_like(export, nixl_domain.PREFIX + "%")
     extra: dict[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] = {}
-    for ours, (theirs, dtype) in schema.NVTX_PAYLOAD_COLUMNS.items():
+    carriers = (*((wordy, item) for item in schema.NVTX_PAYLOAD_COLUMNS.items()),
+                *((numbered, item) for item in schema.NVTX_NUMBER_COLUMNS.items()))  # fmt: skip
+    for carrying, (ours, (theirs, dtype)) in carriers:
         if export.holds(schema.NVTX.table, theirs):  # nearly always empty: one scan is cheaper than a test per row
             # Declared TEXT, holds bytes.
             stored = sa.cast(sa.column(theirs), sa.LargeBinary) if dtype is pl.Binary else sa.column(theirs)
-            extra[ours] = (sa.case((of_nccl, stored), else_=sa.null()), dtype)
+            extra[ours] = (sa.case((carrying, stored), else_=sa.null()), dtype)
     events = export.read(schema.NVTX, where=where, extra=extra)
-    empty = {ours: dtype for ours, (_, dtype) in schema.NVTX_PAYLOAD_COLUMNS.items() if ours not in extra}
+    empty = {ours: dtype for _, (ours, (_, dtype)) in carriers if ours not in extra}
     events = events.with_columns(pl.lit(None, dtype=dtype).alias(ours) for ours, dtype in empty.items())
+    number = pl.coalesce("unsigned_value", "signed_value")
+    events = events.with_columns(handle=number.reinterpret(signed=False)).drop("unsigned_value", "signed_value")
     unowned = events["thread"].null_count()
     if unowned:
         anomalies["ranges-without-thread"] += unowned
     return _usable_times(events.filter(pl.col("thread").is_not_null()), "ranges", anomalies).with_columns(
         process=thread_process(pl.col("thread")), domain_id=pl.col("domain_id").fill_null(0)
     )
+
+
+def _named_like(export: Export, pattern: str) -> sa.ColumnElement[bool]:
+    """Whether the name of an NVTX event looks like `pattern`, whatever the case of ASCII letters."""
+    present = export.columns(schema.NVTX.table)
+    named: sa.ColumnElement[bool] = sa.false()
+    if "text" in present:
+        named = named | sa.column("text").like(pattern)
+    if "textId" in present:
+        named = named | sa.column("textId").in_(_string_ids_like(pattern))
+    return named
 
 
 def _label(export: Export, events: pl.DataFrame) -> tuple[dy.DataFrame[Labels], pl.DataFrame]:
@@ -200,8 +211,8 @@ def _ranges(
     opened = int(ranges["is_open"].sum())
     if opened:
         anomalies["ranges-never-closed"] += opened
-    order = ["process", "thread", "start_ns", "end_ns", "label_id", "style", "end_thread", "json", "blob"]
-    descending = [False, False, False, True, *[False] * 5]
+    order = ["process", "thread", "start_ns", "end_ns", "label_id", "style", "end_thread", "json", "blob", "handle"]
+    descending = [False, False, False, True, *[False] * 6]
     return (
         ranges.sort(order, descending=descending, nulls_last=True)
         .with_row_index("range_id")
@@ -209,15 +220,26 @@ def _ranges(
     )
 
 
-def _payloads(export: Export, ranges: pl.DataFrame, anomalies: Counter[str]) -> dy.DataFrame[Payloads]:
+def _payloads(
+    export: Export, ranges: pl.DataFrame, labels: pl.DataFrame, anomalies: Counter[str]
+) -> dy.DataFrame[Payloads]:
     carrying = ranges.filter(pl.col("json").is_not_null() | pl.col("blob").is_not_null())
-    decoder = Decoder(read_schemas(export.read(schema.PAYLOAD_ENTRIES)) if carrying.height else {})
-    found = decode(carrying, decoder)
-    if decoder.undecodable:
-        anomalies["payloads-not-decodable"] += decoder.undecodable
-    if decoder.impossible:
-        anomalies["sizes-impossible"] += decoder.impossible
-    return Payloads.validate(found)
+    entries = export.read(schema.PAYLOAD_ENTRIES) if carrying.height else pl.DataFrame()
+    posts = labels.filter(pl.col("name").is_in(list(nixl_domain.POSTS))).select("label_id")
+    of_nccl = Decoder(read_schemas(entries) if carrying.height else {})
+    of_nixl = nixl_payloads.Decoder(nixl_payloads.read_schemas(entries) if carrying.height else {})
+    said = [
+        decode(carrying.join(posts, on="label_id", how="anti"), of_nccl),
+        nixl_payloads.decode(carrying.join(posts, on="label_id", how="semi"), of_nixl),
+    ]
+    for decoder in (of_nccl, of_nixl):
+        if decoder.undecodable:
+            anomalies["payloads-not-decodable"] += decoder.undecodable
+        if decoder.impossible:
+            anomalies["sizes-impossible"] += decoder.impossible
+    handles = ranges.filter(pl.col("handle").is_not_null()).select("range_id", "handle")
+    found = pl.concat(said, how="diagonal").join(handles, on="range_id", how="full", coalesce=True).sort("range_id")
+    return Payloads.validate(found.select(Payloads.column_names()))
 
 
 def _gpu_ops(

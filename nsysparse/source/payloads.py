@@ -7,7 +7,7 @@ because schema ids and field types move between NCCL versions.
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -32,9 +32,9 @@ COLUMNS: Mapping[str, type[pl.DataType]] = {
 }
 _HEADER = struct.Struct("<QQQQ")
 # 256 TiB: no message is larger, and sums of a million such still fit 64 bits.
-_MAX_BYTES = 2**48
+MAX_BYTES = 2**48
 # NVTX payload entry types that NCCL uses for these fields, or could: (bytes, signed).
-_INTEGERS: Mapping[int, tuple[int, bool]] = {
+INTEGERS: Mapping[int, tuple[int, bool]] = {
     3: (2, True), 4: (2, False), 5: (4, True), 6: (4, False), 7: (8, True), 8: (8, False), 9: (8, True), 10: (8, False),
     11: (1, True), 12: (1, False), 13: (2, True), 14: (2, False), 15: (4, True), 16: (4, False), 17: (8, True),
     18: (8, False), 22: (8, False),
@@ -80,18 +80,15 @@ class Decoder:
 
     def from_blob(self, blob: bytes) -> Values:
         """Fields of a binary payload; empty (and counted) when header, schema or length do not fit."""
-        if len(blob) < _HEADER.size:
+        found = blob_body(blob)
+        entries = self.schemas.get(found[0]) if found else None
+        if found is None or entries is None:
             self.undecodable += 1
             return {}
-        domain, schema_id, size, offset = _HEADER.unpack_from(blob)
-        entries = self.schemas.get((domain, schema_id))
-        if entries is None or offset < _HEADER.size or offset + size > len(blob):
-            self.undecodable += 1
-            return {}
-        body = blob[offset : offset + size]
+        body = found[1]
         values: Values = {}
         for column, entry_type, at in entries:
-            width, signed = _INTEGERS[entry_type]
+            width, signed = INTEGERS[entry_type]
             if at < 0 or at + width > len(body):
                 self.undecodable += 1
                 return {}
@@ -99,27 +96,45 @@ class Decoder:
         return values
 
 
-def read_schemas(entries: pl.DataFrame) -> dict[tuple[int, int], tuple[Entry, ...] | None]:
-    """Payload schemas by (domain id, schema id) from NVTX_PAYLOAD_SCHEMA_ENTRIES.
+def blob_body(blob: bytes) -> tuple[tuple[int, int], bytes] | None:
+    """(Domain id, schema id) and the struct of a binary payload; None when its header does not fit."""
+    if len(blob) < _HEADER.size:
+        return None
+    domain, schema_id, size, offset = _HEADER.unpack_from(blob)
+    if offset < _HEADER.size or offset + size > len(blob):
+        return None
+    return (domain, schema_id), blob[offset : offset + size]
+
+
+Row = tuple[object, ...]
+
+
+def layouts(entries: pl.DataFrame, columns: Sequence[str]) -> dict[tuple[int, int], tuple[Row, ...] | None]:
+    """Payload schemas by (domain id, schema id) from NVTX_PAYLOAD_SCHEMA_ENTRIES: `columns` of their entries, in order.
 
     Rows repeat once per process without saying which: identical repetitions are one, contradicting ones make the id
     unusable (None), since nothing says which of them a range means.
     """
-    variants: dict[tuple[int, int], dict[int, set[tuple[object, ...]]]] = {}
-    for row in entries.iter_rows(named=True):
-        key = (row["domain_id"] or 0, row["schema_id"])
-        detail = (row["name"], row["entry_type"], row["array_detail"], row["offset"])
-        variants.setdefault(key, {}).setdefault(row["idx"], set()).add(detail)
-    return {key: _entries(by_index) for key, by_index in variants.items()}
+    variants: dict[tuple[int, int], dict[int, set[Row]]] = {}
+    for domain, schema_id, idx, *detail in entries.select("domain_id", "schema_id", "idx", *columns).iter_rows():
+        variants.setdefault((domain or 0, schema_id), {}).setdefault(idx, set()).add(tuple(detail))
+    return {
+        key: None if any(len(seen) > 1 for seen in found.values()) else tuple(found[idx].pop() for idx in sorted(found))
+        for key, found in variants.items()
+    }
 
 
-def _entries(by_index: Mapping[int, set[tuple[object, ...]]]) -> tuple[Entry, ...] | None:
-    if any(len(seen) > 1 for seen in by_index.values()):
-        return None
+def read_schemas(entries: pl.DataFrame) -> dict[tuple[int, int], tuple[Entry, ...] | None]:
+    """NCCL's fields in each payload schema of the file; None for a schema with contradicting definitions."""
+    found = layouts(entries, ("name", "entry_type", "array_detail", "offset"))
+    return {key: None if rows is None else _entries(rows) for key, rows in found.items()}
+
+
+def _entries(rows: Sequence[Row]) -> tuple[Entry, ...]:
     found: list[Entry] = []
-    for ((name, entry_type, array_detail, offset),) in by_index.values():
+    for name, entry_type, array_detail, offset in rows:
         column = FIELDS.get(str(name).strip().lower())
-        if column is not None and array_detail is None and entry_type in _INTEGERS:
+        if column is not None and array_detail is None and entry_type in INTEGERS:
             found.append((column, int(str(entry_type)), int(str(offset or 0))))
     return tuple(found)
 
@@ -146,7 +161,7 @@ def decode(rows: pl.DataFrame, decoder: Decoder) -> pl.DataFrame:
 
 def _sane(values: Values) -> Values:
     """Without numbers no NCCL call can have: they come from damage or from another layout."""
-    limits = {"communicator": (0, 2**64), "bytes": (0, _MAX_BYTES)}
+    limits = {"communicator": (0, 2**64), "bytes": (0, MAX_BYTES)}
     small = (-(2**31), 2**31)
     return {
         column: value

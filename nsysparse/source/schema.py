@@ -44,11 +44,17 @@ NVTX = TableSpec(
     required=frozenset({"start_ns", "end_ns", "event_type", "thread"}),
 )
 
-# Payload columns are read for NCCL's own ranges only: elsewhere they can hold anything, of any size.
+# Payload columns are read for NCCL's and NIXL's own ranges only: elsewhere they can hold anything, of any size.
 NVTX_PAYLOAD_COLUMNS: Mapping[str, tuple[str, type[pl.DataType]]] = {
     "json_text": ("jsonText", pl.String),
     "json_text_id": ("jsonTextId", pl.Int64),
     "blob": ("binaryData", pl.Binary),
+}
+
+# A number of the event's own, read for NIXL's events only: which request they are about. Unsigned, stored as signed.
+NVTX_NUMBER_COLUMNS: Mapping[str, tuple[str, type[pl.DataType]]] = {
+    "unsigned_value": ("uint64Value", pl.Int64),
+    "signed_value": ("int64Value", pl.Int64),
 }
 
 PAYLOAD_ENTRIES = TableSpec(
@@ -61,6 +67,7 @@ PAYLOAD_ENTRIES = TableSpec(
             entry_type="type",
             array_detail="arrayOrUnionDetail",
             offset="offset",
+            flags="flags",
         ),
         "name": ("name", pl.String),
     },

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from nsysparse.testing.ids import global_id
+from nsysparse.testing.nixl import post_layout
 from nsysparse.testing.payloads import Payload
 from nsysparse.testing.processes import Process
 from nsysparse.testing.schemas import Version
@@ -38,6 +39,7 @@ def derived_rows(
     bounds: Row = {"startTime": _CAPTURE_START_NS, "stopTime": _CAPTURE_START_NS + duration}
     hostname: Row = {"devStateName": "Local (CLI)", "name": "Hostname", "nameEnum": _HOSTNAME_PROPERTY, "value": host}
     layouts = [layout_rows(p.domains[NCCL].id, payload) for p in processes for payload in p.payloads.values()]
+    layouts += [post_layout(domain) for p in processes for domain in sorted(p.nixl_domains)]
     return {
         "PROCESSES": [{"globalPid": p.global_pid, "pid": p.pid, "name": p.name} for p in processes],
         "TARGET_INFO_GPU": [_gpu(vid, gpu, name) for gpu, name in gpus.items()],

@@ -51,6 +51,7 @@ class Process:
     devices: Mapping[int, int]
     domains: dict[str, Domain] = field(default_factory=dict)
     payloads: dict[tuple[int, tuple[Entry, ...]], Payload] = field(default_factory=dict)
+    nixl_domains: set[int] = field(default_factory=set)
     open_rows: list[Row] = field(default_factory=list)
     _correlations: int = 0
     _range_ids: int = 0

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Unpack
 
+from nsysparse.testing.ids import signed
+from nsysparse.testing.nixl import post_blob, post_json
 from nsysparse.testing.payloads import NcclFacts, nccl_payload
 from nsysparse.testing.store import Row, Value
 
@@ -108,6 +110,50 @@ class Thread:
                 case "dropped":
                     pass
         self._event(PUSH_POP, call, start, end, NCCL, registered=registered, columns=columns)
+
+    def nixl_post(
+        self,
+        op: Literal["read", "write"],
+        start: int,
+        end: int | None,
+        *,
+        agent: str | None,
+        handle: int,
+        nbytes: int | None = None,
+        remote: str | None = None,
+        payload: Literal["json", "json-id", "blob"] = "json",
+        **columns: Value,
+    ) -> None:
+        """A NIXL post: the range of the call, in the domain of its agent.
+
+        Args:
+            op: What the agent does.
+            start: When the host entered the call, ns.
+            end: When the host left it, ns.
+            agent: Its name; None: the default domain, as if the domain's name were lost.
+            handle: Address of the request, unsigned; the completion has the same.
+            nbytes: Size; without it and `remote` the post has no payload, as old exporters leave it.
+            remote: The other agent.
+            payload: `json` in jsonText, `json-id` in jsonTextId, `blob` in binaryData.
+            columns: Further columns by the exporter's names.
+        """
+        domain = self.process.domain_id(agent, self.global_tid, start)
+        carried: Row = {"uint64Value": signed(handle)}
+        if nbytes is not None and remote is not None:
+            match payload:
+                case "json":
+                    carried["jsonText"] = post_json(nbytes, remote)
+                case "json-id":
+                    carried["jsonTextId"] = self.process.store.string(post_json(nbytes, remote))
+                case "blob":
+                    carried["binaryData"] = post_blob(domain, nbytes, remote)
+                    self.process.nixl_domains.add(domain)
+        name = f"nixl::postXferReq.{op}"
+        self._event(PUSH_POP, name, start, end, agent, registered=True, columns={**carried, **columns})
+
+    def nixl_complete(self, at: int, *, agent: str | None, handle: int) -> None:
+        """The mark that NIXL sets when the application first sees a request complete."""
+        self.mark("nixl::xfer.complete", at, domain=agent, registered=True, uint64Value=signed(handle))
 
     def launch(
         self,

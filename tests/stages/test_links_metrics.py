@@ -201,7 +201,7 @@ def test_small_messages_sent_before_the_receiver_is_there_prove_what_they_took_i
 
 
 def test_a_burst_is_rated_from_the_first_end_less_the_buffers(tmp_path: Path) -> None:
-    """Receives only: 9 messages of 3 MB, 100 us each, behind a first that waited 50 ms; 4 MiB may have been buffered."""
+    """Receives only: 9 messages of 3 MB, 100 us each, behind one that waited 50 ms; 4 MiB may have been buffered."""
     first = Message(3_000_000, None, (1_000_000, 51_000_000))
     rest = [Message(3_000_000, None, (51_000_000 + 100_000 * k, 51_100_000 + 100_000 * k)) for k in range(9)]
     (link,) = analyse([lane(tmp_path, [first, *rest])]).links

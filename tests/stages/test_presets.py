@@ -7,10 +7,12 @@ from nsysparse.errors import InputError
 from nsysparse.presets.loader import FIELDS, Rule, builtin_rules, match, parse
 
 
-def said(text: str, rules: tuple[Rule, ...] | list[Rule], *, default_domain: bool = True) -> dict[str, str] | None:
+def said(
+    text: str, rules: tuple[Rule, ...] | list[Rule], *, default_domain: bool = True, domain: str | None = None
+) -> dict[str, str] | None:
     labels = pl.DataFrame(
-        {"label_id": [0], "name": [text], "is_default_domain": [default_domain]},
-        schema_overrides={"label_id": pl.UInt32},
+        {"label_id": [0], "domain": [domain], "name": [text], "is_default_domain": [default_domain]},
+        schema_overrides={"label_id": pl.UInt32, "domain": pl.String},
     )
     found = match(labels, rules)
     return found.row(0, named=True) if found.height else None
@@ -19,7 +21,7 @@ def said(text: str, rules: tuple[Rule, ...] | list[Rule], *, default_domain: boo
 @pytest.mark.parametrize("rule", builtin_rules(), ids=lambda rule: f"{rule.preset}/{rule.id}")
 def test_examples_give_their_fields(rule: Rule) -> None:
     for example in rule.examples:
-        found = said(example.text, [rule])
+        found = said(example.text, [rule], domain=rule.domain)
         assert found is not None, example.text
         assert {name: found[name] for name in FIELDS if found[name] is not None} == dict(example.fields)
         assert found["kind"] == rule.kind
@@ -49,6 +51,15 @@ def test_a_field_comes_from_the_strongest_rule_that_has_it() -> None:
     found = said("kv_transfer layer=3 req=r9", builtin_rules(), default_domain=False)
     assert found is not None
     assert (found["kind"], found["purpose"], found["layer"], found["request"]) == ("transfer", "kv", "3", "r9")
+
+
+@pytest.mark.parametrize("domain", [None, "trtllm.disagg", "TRTLLM.disagg.bounce", "trtllm.disagg.bounce.x"])
+def test_a_rule_of_a_domain_says_nothing_in_others(domain: str | None) -> None:
+    text = "nixlWrite rid=42 chunk=3 bytes=64"
+    found = said(text, builtin_rules(), default_domain=False, domain="trtllm.disagg.bounce")
+    assert found is not None
+    assert (found["purpose_rule"], found["request"], found["bytes"]) == ("trtllm-bounce/nixlWrite", "42", "64")
+    assert said(text, builtin_rules(), default_domain=domain is None, domain=domain) is None
 
 
 @pytest.mark.parametrize(

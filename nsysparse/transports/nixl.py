@@ -1,0 +1,84 @@
+"""NIXL reads and writes: what was posted, from the post until the application saw it complete.
+
+RDMA leaves no row of a GPU, so the interval is the host's: from the start of the post to the first poll that found it
+done, which may be long after the data arrived. The passive side of a transfer records nothing.
+"""
+
+import dataframely as dy
+import polars as pl
+
+from nsysparse.frames import Found, found_frame
+from nsysparse.source import nixl_domain, schema
+from nsysparse.source.trace import Trace
+
+NAME = "nixl"
+ABOUT = "NIXL reads and writes, from their post to the mark of their completion"
+NEEDS = (schema.NVTX,)
+_REQUEST = ["process", "handle"]
+
+
+def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+    """All posted transfers of a trace, in the order in which they were posted.
+
+    A request handle is an address and comes back after its request is gone. So a post has the first completion of its
+    process and handle after it, if that is before the handle's next post. A post without completion has no interval.
+    """
+    del scopes  # NIXL does not say what it moves; the ranges around the post may
+    events = trace.ranges.join(
+        trace.labels.filter(pl.col("name").is_in([*nixl_domain.POSTS, nixl_domain.COMPLETE])), on="label_id"
+    ).join(trace.payloads.select("range_id", "handle", "bytes", "remote_agent"), on="range_id", how="left")
+    posts = events.filter((pl.col("style") == "push_pop") & pl.col("name").is_in(list(nixl_domain.POSTS)))
+    marks = events.filter((pl.col("style") == "mark") & (pl.col("name") == nixl_domain.COMPLETE))
+    completions = _completions(posts, marks)
+    done = posts.join(completions, on="range_id", how="left").sort(
+        "process", "thread", "start_ns", "end_ns", "range_id"
+    )
+    unfinished = done["done_ns"].null_count()
+    if unfinished:
+        trace.anomalies["nixl-never-completed"] = unfinished
+    stray = marks.height - completions.height
+    if stray:
+        trace.anomalies["nixl-completions-without-post"] = stray
+    return found_frame(_transfers(trace, done))
+
+
+def _completions(posts: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+    """When each post completed: `range_id` of the post and `done_ns`, for those that did.
+
+    At one instant a completion comes before a post: it is of the request that had the handle before.
+    """
+    columns = [*_REQUEST, "start_ns", "range_id"]
+    events = (
+        pl.concat(
+            [posts.select(*columns, is_post=pl.lit(value=True)), marks.select(*columns, is_post=pl.lit(value=False))]
+        )
+        .filter(pl.col("handle").is_not_null())
+        .sort(*_REQUEST, "start_ns", "is_post", "range_id")
+        .with_columns(post=pl.when("is_post").then("range_id").forward_fill().over(_REQUEST))
+    )
+    first = events.filter(~pl.col("is_post") & pl.col("post").is_not_null()).unique("post", keep="first")
+    return first.select(range_id="post", done_ns="start_ns")
+
+
+def _transfers(trace: Trace, done: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `Found`: who writes sends to the remote agent, who reads receives from it."""
+    sends = pl.col("name").replace_strict(nixl_domain.POSTS, return_dtype=pl.String) == "send"
+    own, remote = (pl.concat_str(pl.lit("agent:"), name) for name in ("domain", "remote_agent"))
+    completed = pl.col("done_ns").is_not_null()
+    return done.select(
+        "process",
+        "thread",
+        "bytes",
+        trace_id=pl.lit(trace.trace_id),
+        transport=pl.lit(NAME),
+        side=pl.when(sends).then(pl.lit("send")).otherwise(pl.lit("recv")),
+        interval_kind=pl.when(completed).then(pl.lit("host")),
+        start_ns=pl.when(completed).then("start_ns"),
+        end_ns="done_ns",
+        time_ns=pl.col("done_ns") - pl.col("start_ns"),
+        bytes_source=pl.when(pl.col("bytes").is_not_null()).then(pl.lit("payload")),
+        call_start_ns="start_ns",
+        call_end_ns="end_ns",
+        src_end=pl.when(sends).then(own).otherwise(remote),
+        dst_end=pl.when(sends).then(remote).otherwise(own),
+    )

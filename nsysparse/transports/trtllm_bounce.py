@@ -1,0 +1,28 @@
+"""TensorRT-LLM's hand-over through bounce buffers: one `nixlWrite` range per chunk on the wire.
+
+The prefill engine gathers a chunk of KV into a buffer, writes it to the decode engine and has it scattered there; each
+step is a start/end range that may end on another thread. Only the write moves data between the engines; the `req` range
+spans all chunks of a request and repeats their bytes.
+"""
+
+import dataframely as dy
+import polars as pl
+
+from nsysparse.frames import Found, found_frame
+from nsysparse.source import schema
+from nsysparse.source.trace import Trace
+from nsysparse.transports.announced import announced
+
+NAME = "trtllm-bounce"
+ABOUT = "TensorRT-LLM's nixlWrite ranges: chunks of KV on their way from bounce buffer to bounce buffer"
+NEEDS = (schema.NVTX,)
+RULE = "trtllm-bounce/nixlWrite"
+
+
+def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+    """All writes of a trace, seen from their sender; request and size are in the range's own text."""
+    return found_frame(
+        announced(trace, scopes, RULE, bytes_source="text").with_columns(
+            transport=pl.lit(NAME), side=pl.lit("send"), peer=pl.lit(None, dtype=pl.Int64)
+        )
+    )
