@@ -12,6 +12,7 @@ from nsysparse import __version__
 from nsysparse.analysis import Analysis, Notice, Setting, TraceFacts
 from nsysparse.attribution import agree_between_sides, annotate, settled, shares
 from nsysparse.catalog.loader import find_model
+from nsysparse.evidence import count_once
 from nsysparse.exchanges import exchanges
 from nsysparse.exposure import with_exposure
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
@@ -117,11 +118,10 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         trace = read_trace(path, trace_id, all_gpu_work=False, local_copies=wants_local_copies)
         scopes = find_scopes(trace)
         found = pl.concat([transport.find(trace, scopes) for transport in TRANSPORTS])
-        numbered = found.with_row_index("transfer_id", offset=next_id).with_columns(
-            pl.col("transfer_id").cast(pl.UInt32)
-        )
-        next_id += found.height
-        anomalies["groups-on-several-devices"] += found.filter(pl.col("device_count") > 1).height
+        standing = count_once(_numbered(found, 0), scopes, anomalies).drop("transfer_id")
+        numbered = _numbered(standing, next_id)
+        next_id += numbered.height
+        anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height
         parts.append(annotate(with_purpose(numbered, scopes), scopes, anomalies))
         requests.append(_announcements(scopes, trace_id))
         marked |= set(process_fact(scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls().to_list())
@@ -198,6 +198,10 @@ def trace_ids(paths: Sequence[Path]) -> list[str]:
             name = f"{stem}#{number}"
         names.append(name)
     return names
+
+
+def _numbered(transfers: pl.DataFrame, first: int) -> pl.DataFrame:
+    return transfers.with_row_index("transfer_id", offset=first).with_columns(pl.col("transfer_id").cast(pl.UInt32))
 
 
 def _announcements(scopes: pl.DataFrame, trace_id: str) -> pl.DataFrame:

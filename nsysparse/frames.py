@@ -130,7 +130,12 @@ class Found(dy.Schema):
     side = dy.String(nullable=True, metadata={"about": "send, recv or copy; null where its source does not say"})
     purpose = dy.String(nullable=True, metadata={"about": "kv, other or unknown"})
     purpose_rule = dy.String(nullable=True, metadata={"about": "what decided the purpose"})
-    interval_kind = dy.String(nullable=True, metadata={"about": "gpu or host; null when no interval was recorded"})
+    interval_kind = dy.String(
+        nullable=True,
+        metadata={
+            "about": "gpu, host (from post to completion) or call (a call that need not last as long as the transfer)"
+        },
+    )
     start_ns = dy.Int64(nullable=True, metadata={"about": "first instant, on the clock of its own trace"})
     end_ns = dy.Int64(nullable=True, metadata={"about": "first instant after it"})
     time_ns = dy.Int64(nullable=True, metadata={"about": "its share of the time of its kernels"})

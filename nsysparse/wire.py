@@ -21,7 +21,7 @@ RENDEZVOUS = "nccl"
 _COPIES = ("memcpy", "host-staged")
 
 # Why a transfer has no wire time, the reason that comes first in this order.
-REASONS = ("no-interval", "unpaired", "unproven", "sizes-unknown", "eager", "two-clocks")
+REASONS = ("no-interval", "call-only", "unpaired", "unproven", "sizes-unknown", "eager", "two-clocks")
 
 
 def windows(met: pl.DataFrame) -> pl.DataFrame:
@@ -55,7 +55,8 @@ def with_wire(transfers: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         clocks of the two devices may be apart, where a window rests on both.
     """
     alone = pl.col("transport") != RENDEZVOUS
-    own = alone & pl.col("start_ns").is_not_null()
+    called = (pl.col("interval_kind") == "call").fill_null(value=False)
+    own = alone & pl.col("start_ns").is_not_null() & ~called
     groups = _groups(transfers, present)
     known = transfers.join(groups, on=GROUP, how="left", maintain_order="left")
     shared = divide(
@@ -76,6 +77,8 @@ def with_wire(transfers: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         .then(None)
         .when(pl.col("start_ns").is_null())
         .then(pl.lit("no-interval"))
+        .when(called)
+        .then(pl.lit("call-only"))
         .otherwise(pl.col("group_reason").fill_null("unpaired")),
         # A host interval does not show whether it waited; a copy waits for nobody.
         peer_wait_ns=pl.when(own & ~pl.col("transport").is_in(_COPIES))

@@ -31,6 +31,8 @@ MESSAGES = {
     "ranges-never-closed": "NVTX ranges that nobody closed; they end with the recording",
     "ranges-with-impossible-times": "NVTX ranges that end before they start, left out",
     "ranges-without-thread": "NVTX ranges without a thread, left out",
+    "rows-beside-a-transfer": "copies or messages that ran while a transfer of their process did but carried more than"
+    " it; counted beside it",
     "rates-above-peak": "movements faster than the link's peak: bytes, pairing or link are wrong",
     "groups-on-several-devices": "transfers of groups whose kernels ran on several devices: which ran where is unknown",
     "sides-disagree-on-purpose": "pairs of which one side says KV and the other says not; taken for KV",

@@ -32,6 +32,8 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     return found_frame(
         announced(trace, scopes, RULE, bytes_source="annotation").with_columns(
             transport=pl.lit(NAME),
+            # A push/pop range is a call: what it started may outlast it, or have waited before.
+            interval_kind=pl.when(pl.col("style") == "push_pop").then(pl.lit("call")).otherwise("interval_kind"),
             side=pl.col("op").replace_strict(SIDES, default=None, return_dtype=pl.String),
             peer=pl.when(peer.is_between(0, MAX_PEER)).then(peer),
             match_key=pl.concat_str(pl.lit("xfer:"), "xfer"),

@@ -39,7 +39,8 @@ def test_the_range_is_the_transfer(style: str, tmp_path: Path) -> None:
     trace = read(builder, tmp_path)
     (row,) = find(trace, find_scopes(trace)).rows(named=True)
     assert (row["transport"], row["side"], row["peer"]) == ("annotated", "send", 1)
-    assert (row["interval_kind"], row["start_ns"], row["end_ns"], row["time_ns"]) == ("host", 100, 350, 250)
+    kind = "call" if style == "push_pop" else "host"
+    assert (row["interval_kind"], row["start_ns"], row["end_ns"], row["time_ns"]) == (kind, 100, 350, 250)
     assert (row["bytes"], row["bytes_source"], row["match_key"]) == (4096, "annotation", "xfer:r1-12")
     assert (row["purpose"], row["purpose_rule"]) == ("kv", "own/kv_transfer")
     assert (row["thread"], row["call_start_ns"], row["call_end_ns"]) == (thread.global_tid, 100, 350)
@@ -111,7 +112,7 @@ def test_a_range_nobody_closed_has_no_interval(tmp_path: Path) -> None:
     columns = ("interval_kind", "start_ns", "end_ns", "time_ns", "bytes", "call_start_ns")
     assert find(trace, find_scopes(trace)).select(columns).rows() == [
         (None, None, None, None, 64, 10),
-        ("host", 20, 90, 70, 32, 20),
+        ("call", 20, 90, 70, 32, 20),
     ]
 
 
