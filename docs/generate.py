@@ -207,6 +207,7 @@ kind = "layer"                          # see below
 pattern = '(?i)(?:^|[^a-z])layer[ _=:#-]?\\d+(?:[^0-9a-z.]|$)'   # decides whether a name is of this kind
 # purpose = "kv"                        # or "other": what a transfer issued inside is for; leave out when not told
 # default_domain = true                 # match only ranges in NVTX's default domain
+# domain = "lmcache"                    # match only ranges in the domain of this name
 [rule.fields]                           # one capture group each
 layer = '(?i)(?:^|[^a-z])layer[ _=:#-]?(\\d+)(?:[^0-9a-z.]|$)'
 [[rule.examples]]                       # at least one; they are the rule's tests
@@ -218,8 +219,9 @@ fields = {{ layer = "3" }}
   An unknown field, and a rule without example, are errors.
 - Where several rules match one name, each field, the kind and the purpose come from the strongest rule that has them.
 - Of the kinds, `transfer` makes what it says about a call inside it `exact` and gives it its bytes; `role` holds for
-  the whole process; `request` announces a request with its start and prompt length. Every other kind is a plain
-  enclosing range: what it says is `nested`.
+  the whole process; `request` announces a request with its start and prompt length; `offload` and `load` make the
+  copies launched inside, to the host and from it, one transfer. Every other kind is a plain enclosing range. What a
+  range says that is no `transfer` is `nested`.
 - Patterns run in a regex engine whose time is linear in the text (no look-around, no back-references): no name in a
   trace can make it hang.
 - Names of NCCL's own ranges are never matched.
@@ -228,9 +230,9 @@ fields = {{ layer = "3" }}
 
 def _rule_row(rule: Rule) -> tuple[str, ...]:
     says = ", ".join(f"`{name}`" for name in rule.fields)
+    where = "default domain" if rule.default_domain else f"domain `{rule.domain}`" if rule.domain else "any domain"
     return (
-        f"`{rule.preset}/{rule.id}`", rule.kind, says or "", "default domain" if rule.default_domain else "any domain",
-        rule.purpose or "",
+        f"`{rule.preset}/{rule.id}`", rule.kind, says or "", where, rule.purpose or "",
     )  # fmt: skip
 
 

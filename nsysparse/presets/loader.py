@@ -13,9 +13,10 @@ import polars as pl
 
 from nsysparse.errors import InputError
 
-BUILTIN = ("own", "torch", "generic")
+BUILTIN = ("own", "lmcache", "torch", "generic")
 FIELDS = (
     "layer", "layer_bytes", "request", "request_bytes", "bytes", "role", "phase", "prompt", "layers",
+    "op", "xfer", "peer",
 )  # fmt: skip
 
 
@@ -29,7 +30,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of range: `pattern` decides whether a name is of it, `fields` hold one capture group each."""
+    """One kind of range: `pattern` decides whether a name is of it, `fields` hold one capture group each.
+
+    With `domain` only ranges of the NVTX domain of exactly that name match.
+    """
 
     preset: str
     id: str
@@ -39,6 +43,7 @@ class Rule:
     fields: Mapping[str, str] = field(default_factory=dict)
     purpose: str | None = None
     default_domain: bool = False
+    domain: str | None = None
 
 
 @cache
@@ -79,7 +84,7 @@ def match(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
     """What each label says.
 
     Args:
-        labels: Columns `label_id`, `name`, `is_default_domain`.
+        labels: Columns `label_id`, `name`, `domain`, `is_default_domain`.
         rules: Strongest first. A field comes from the strongest matching rule that has it, kind and purpose likewise.
 
     Returns:
@@ -91,6 +96,8 @@ def match(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
         hits = labels.filter(pl.col("name").str.contains(rule.pattern))
         if rule.default_domain:
             hits = hits.filter("is_default_domain")
+        if rule.domain is not None:
+            hits = hits.filter(pl.col("domain") == rule.domain)
         matched.append(
             hits.select(
                 "label_id",

@@ -7,10 +7,12 @@ from nsysparse.errors import InputError
 from nsysparse.presets.loader import FIELDS, Rule, builtin_rules, match, parse
 
 
-def said(text: str, rules: tuple[Rule, ...] | list[Rule], *, default_domain: bool = True) -> dict[str, str] | None:
+def said(
+    text: str, rules: tuple[Rule, ...] | list[Rule], *, default_domain: bool = True, domain: str | None = None
+) -> dict[str, str] | None:
     labels = pl.DataFrame(
-        {"label_id": [0], "name": [text], "is_default_domain": [default_domain]},
-        schema_overrides={"label_id": pl.UInt32},
+        {"label_id": [0], "name": [text], "domain": [domain], "is_default_domain": [default_domain]},
+        schema_overrides={"label_id": pl.UInt32, "domain": pl.String},
     )
     found = match(labels, rules)
     return found.row(0, named=True) if found.height else None
@@ -19,7 +21,7 @@ def said(text: str, rules: tuple[Rule, ...] | list[Rule], *, default_domain: boo
 @pytest.mark.parametrize("rule", builtin_rules(), ids=lambda rule: f"{rule.preset}/{rule.id}")
 def test_examples_give_their_fields(rule: Rule) -> None:
     for example in rule.examples:
-        found = said(example.text, [rule])
+        found = said(example.text, [rule], domain=rule.domain)
         assert found is not None, example.text
         assert {name: found[name] for name in FIELDS if found[name] is not None} == dict(example.fields)
         assert found["kind"] == rule.kind
@@ -67,3 +69,9 @@ def test_a_field_comes_from_the_strongest_rule_that_has_it() -> None:
 def test_a_preset_that_is_wrong_says_where(text: str, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         parse(text, "mine")
+
+
+def test_a_rule_with_a_domain_matches_in_no_other() -> None:
+    for domain, kind in (("lmcache", "offload"), ("LMCache", None), (None, None)):
+        found = said("LMCacheEngine.store", builtin_rules(), default_domain=False, domain=domain)
+        assert (found and found["kind"]) == kind
