@@ -32,7 +32,7 @@ COLUMNS: Mapping[str, type[pl.DataType]] = {
 }
 _HEADER = struct.Struct("<QQQQ")
 # 256 TiB: no message is larger, and sums of a million such still fit 64 bits.
-_MAX_BYTES = 2**48
+MAX_BYTES = 2**48
 # NVTX payload entry types that NCCL uses for these fields, or could: (bytes, signed).
 _INTEGERS: Mapping[int, tuple[int, bool]] = {
     3: (2, True), 4: (2, False), 5: (4, True), 6: (4, False), 7: (8, True), 8: (8, False), 9: (8, True), 10: (8, False),
@@ -146,7 +146,7 @@ def decode(rows: pl.DataFrame, decoder: Decoder) -> pl.DataFrame:
 
 def _sane(values: Values) -> Values:
     """Without numbers no NCCL call can have: they come from damage or from another layout."""
-    limits = {"communicator": (0, 2**64), "bytes": (0, _MAX_BYTES)}
+    limits = {"communicator": (0, 2**64), "bytes": (0, MAX_BYTES)}
     small = (-(2**31), 2**31)
     return {
         column: value
