@@ -9,7 +9,7 @@ import polars as pl
 from nsysparse.frames import Found
 from nsysparse.source.schema import TableSpec
 from nsysparse.source.trace import Trace
-from nsysparse.transports import nccl
+from nsysparse.transports import host_staged, memcpy, nccl
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +30,8 @@ class Transport:
 
 
 # Best source first: of several that recorded one movement the earlier one stands.
-TRANSPORTS = (Transport(nccl.NAME, nccl.ABOUT, nccl.NEEDS, nccl.find),)
+TRANSPORTS = (
+    Transport(nccl.NAME, nccl.ABOUT, nccl.NEEDS, nccl.find),
+    Transport(memcpy.NAME, memcpy.ABOUT, memcpy.NEEDS, memcpy.find),
+    Transport(host_staged.NAME, host_staged.ABOUT, host_staged.NEEDS, host_staged.find),
+)
