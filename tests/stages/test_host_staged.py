@@ -176,7 +176,8 @@ def test_of_several_open_ranges_none_gets_a_workers_copy(tmp_path: Path) -> None
     worker, other = scene.process.thread(tid=2), scene.process.thread(tid=3)
     scene.thread.push_pop("kv_transfer op=offload request=a", 100, 500)
     other.push_pop("kv_transfer op=load request=b", 300, 900)
-    scene.copy("DtoH", 10, 350, (360, 370), worker)
+    for kind in ("DtoH", "HtoD"):
+        scene.copy(kind, 10, 350, (360, 370), worker)  # either range could have asked for it
     scene.copy("DtoH", 20, 200, (210, 240), worker)
     scene.copy("HtoD", 40, 600, (610, 640), worker)
     elsewhere = scene.builder.process(pid=2, devices={0: 2})
