@@ -219,8 +219,9 @@ fields = {{ layer = "3" }}
   An unknown field, and a rule without example, are errors.
 - Where several rules match one name, each field, the kind and the purpose come from the strongest rule that has them.
 - Of the kinds, `transfer` makes what it says about a call inside it `exact` and gives it its bytes; `role` holds for
-  the whole process; `request` announces a request with its start and prompt length. Every other kind is a plain
-  enclosing range: what it says is `nested`.
+  the whole process; `request` announces a request with its start and prompt length; `offload` and `load` make the
+  copies launched inside, to the host and from it, one transfer. Every other kind is a plain enclosing range. What a
+  range says that is no `transfer` is `nested`.
 - Patterns run in a regex engine whose time is linear in the text (no look-around, no back-references): no name in a
   trace can make it hang.
 - Names of NCCL's own ranges are never matched.

@@ -105,6 +105,8 @@ class GpuOps(dy.Schema):
     graph_node_id = dy.Int64(nullable=True, metadata={"about": "the node of a CUDA graph that it is a run of"})
     src_device_id = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal a copy reads from, where recorded"})
     dst_device_id = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal a copy writes to, where recorded"})
+    src_gpu_id = dy.Int64(nullable=True, metadata={"about": "that device's physical GPU, where the file says"})
+    dst_gpu_id = dy.Int64(nullable=True, metadata={"about": "likewise for the device it writes to"})
     copy_count = dy.Int64(nullable=True, metadata={"about": "copies in a batched row; null when not said"})
     grid_x = dy.Int64(nullable=True, metadata={"about": "blocks of a kernel; for NCCL's, its channels"})
 
@@ -173,6 +175,10 @@ class Found(dy.Schema):
     )
     dst_end = dy.String(nullable=True, metadata={"about": "where it goes to, likewise"})
     copy_count = dy.Int64(nullable=True, metadata={"about": "memory copies that serve it; null when it is none"})
+    pack_ns = dy.Int64(
+        nullable=True,
+        metadata={"about": "kernels that gather, scatter or convert KV in its range; not in time_ns"},
+    )
     match_key = dy.String(
         nullable=True, metadata={"about": "equal on both sides of a movement that names itself (`xfer=`, a UCP tag)"}
     )

@@ -32,7 +32,7 @@ def with_purpose(transfers: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
 
 def _by_stream(transfers: pl.DataFrame) -> pl.DataFrame:
     stream = ["process", "device_id", "stream_id"]
-    calls = transfers.filter(pl.col("side").is_not_null() & pl.col("stream_id").is_not_null())
+    calls = transfers.filter(pl.col("side").is_in(["send", "recv"]) & pl.col("stream_id").is_not_null())
     agreed = (
         calls.group_by(stream)
         .agg(pl.col("purpose").unique(), pl.col("purpose_rule").unique().sort().first())

@@ -36,7 +36,7 @@ MESSAGES = {
     "rates-above-peak": "movements faster than the link's peak: bytes, pairing or link are wrong",
     "groups-on-several-devices": "transfers of groups whose kernels ran on several devices: which ran where is unknown",
     "sides-disagree-on-purpose": "pairs of which one side says KV and the other says not; taken for KV",
-    "sizes-impossible": "sizes above 2^48 bytes in payloads or annotations, taken for unknown",
+    "sizes-impossible": "sizes above 2^48 bytes in payloads, annotations or copies, taken for unknown",
     "sides-disagree-on-layer": "pairs whose two sides name different layers; the receive side's was kept",
     "sides-disagree-on-request": "pairs whose two sides name different requests; the receive side's was kept",
 }

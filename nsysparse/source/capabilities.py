@@ -1,13 +1,16 @@
 """What an export recorded and what not: per fact present, partial or absent, why, and the command that records it."""
 
 import polars as pl
+import sqlalchemy as sa
 
 from nsysparse.analysis import Capability
 from nsysparse.source import nccl_domain, schema
 from nsysparse.source.export import Export
 from nsysparse.source.open import NSYS_EXPORT
+from nsysparse.units import counted, human_bytes
 
 PROFILE = "nsys profile -t cuda,nvtx --cuda-graph-trace=node --trace-fork-before-exec=true -o trace COMMAND"
+ANNOTATE_COPIES = "Push a kv_transfer range around the copies that move KV: docs/reference/convention.md"
 EXPORT_AGAIN = f"{NSYS_EXPORT} -o trace.sqlite trace.nsys-rep"
 
 
@@ -37,6 +40,7 @@ def capabilities(
         "gpu_kernels": _rows(export, schema.KERNEL.table, "no kernel was recorded"),
         "cuda_calls": _launches(export, ops),
         "gpu_copies": _rows(export, schema.MEMCPY.table, "no copy was recorded, or none was made"),
+        "ipc_copies": _ipc_copies(export),
         "nccl_calls": _nccl_calls(export, nccl, calls, ops),
         "nccl_sizes": _nccl_payloads(export, metadata, calls, payloads, "bytes"),
         "nccl_communicators": _nccl_payloads(export, metadata, talking, payloads, "communicator"),
@@ -51,6 +55,25 @@ def _rows(export: Export, table: str, reason: str) -> Capability:
     if export.count(table):
         return Capability("present")
     return Capability("absent", f"{reason} (no rows in {table})", PROFILE)
+
+
+def _ipc_copies(export: Export) -> Capability:
+    """Copies of which nothing says whether they stay on their device or cross to another over CUDA IPC."""
+    table = schema.MEMCPY.table
+    if not export.count(table):
+        return _rows(export, table, "no copy was recorded, or none was made")
+    devices = [name for name in ("srcDeviceId", "dstDeviceId") if name in export.columns(table)]
+    unnamed = sa.or_(sa.true() if len(devices) < 2 else sa.false(), *(sa.column(name).is_(None) for name in devices))  # noqa: PLR2004 (both ends)
+    copies, nbytes = export.tally(schema.MEMCPY, (sa.column("copyKind") == schema.DEVICE_COPY) & unnamed)
+    if not copies:
+        return Capability("present")
+    return Capability(
+        "partial",
+        f"{counted(copies, 'copy', 'copies')} ({human_bytes(nbytes)}) within a device, as it seems: the file does not"
+        " name their devices, so copies from another process's device over CUDA IPC may be among them. Only those"
+        " launched inside a kv_transfer range count as transfers",
+        ANNOTATE_COPIES,
+    )
 
 
 def _launches(export: Export, ops: pl.DataFrame) -> Capability:

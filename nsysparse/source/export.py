@@ -14,6 +14,7 @@ from sqlalchemy.pool import StaticPool
 from nsysparse.errors import InputError, NotAnExport
 from nsysparse.source import schema
 from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
+from nsysparse.source.payloads import MAX_BYTES
 from nsysparse.source.schema import TableSpec
 
 BATCH_ROWS = 65_536
@@ -165,6 +166,22 @@ class Export:
             sa.select(sa.func.count().label("n")).select_from(sa.table(table)), {"n": pl.Int64}, table
         )
         return int(counted["n"][0])
+
+    def tally(self, spec: TableSpec, where: sa.ColumnElement[bool]) -> tuple[int, int]:
+        """How many rows meet a condition, and the sum of their `bytes` column; (0, 0) when the table does not exist.
+
+        Sizes that no copy can have add nothing. The sum is exact below 2^53 bytes, 9 petabytes.
+        """
+        if spec.table not in self.tables:
+            return 0, 0
+        self._require(spec, self.columns(spec.table))
+        size = sa.column("bytes", sa.BigInteger)
+        # total() adds as float: SQLite's sum() fails where integers overflow.
+        nbytes = sa.cast(sa.func.total(sa.case((size.between(0, MAX_BYTES), size), else_=0)), sa.BigInteger)
+        sums: list[sa.ColumnElement[Any]] = [sa.func.count().label("n"), nbytes.label("bytes")]
+        statement = sa.select(*sums).select_from(sa.table(spec.table)).where(where)
+        found = self._fetch(statement, {"n": pl.Int64, "bytes": pl.Int64}, spec.table)
+        return found.row(0)
 
     def _fetch(
         self,

@@ -15,14 +15,15 @@ import sqlalchemy as sa
 from nsysparse.analysis import Gpu
 from nsysparse.frames import Compute, GpuOps, Labels, Payloads, Ranges, device_key, pid, thread_process
 from nsysparse.intervals import merge
-from nsysparse.source import nixl_domain, nixl_payloads, schema
+from nsysparse.source import nixl_domain, nixl_payloads, pack_kernels, schema
 from nsysparse.source.capabilities import capabilities
 from nsysparse.source.export import Export
 from nsysparse.source.launches import with_launches
-from nsysparse.source.payloads import Decoder, decode, read_schemas
+from nsysparse.source.payloads import MAX_BYTES, Decoder, decode, read_schemas
 from nsysparse.source.trace import Trace
 
 _OF_SOME_KIND = ("grid_x", "src_device_id", "dst_device_id", "copy_count")  # of kernels, of copies
+_MAX_DEVICES, _MAX_BATCH = 2**16, 2**32  # beyond these an ordinal or a count means "not recorded", or damage
 MAX_TIME_NS = 2**62
 MAX_GPU_WORK_NS = 2**50  # 13 days: no kernel runs longer, and sums of thousands such still fit 64 bits
 _STYLES = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
@@ -40,8 +41,8 @@ def read_trace(
     Args:
         path: The .sqlite file.
         trace_id: Name of this input within the command.
-        all_gpu_work: Also read kernels that are not NCCL's, all copies, memsets and graphs; the filter runs in SQLite.
-            Copies between devices are always read.
+        all_gpu_work: Also read kernels that are neither NCCL's nor pack KV, all copies, memsets and graphs; the filter
+            runs in SQLite. Copies between devices are always read.
         local_copies: Asked with the labels whether copies to and from the host and within a device matter too.
 
     Raises:
@@ -83,11 +84,10 @@ def shown_name(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _string_ids_like(pattern: str) -> sa.Select[Any]:
-    """Ids of strings that look like `pattern`, whatever the case of ASCII letters."""
-    return (
-        sa.select(sa.column("id")).select_from(sa.table(schema.STRINGS.table)).where(sa.column("value").like(pattern))
-    )
+def _string_ids_like(*patterns: str) -> sa.Select[Any]:
+    """Ids of strings that look like one of `patterns`, whatever the case of ASCII letters."""
+    alike = sa.or_(*(sa.column("value").like(pattern) for pattern in patterns))
+    return sa.select(sa.column("id")).select_from(sa.table(schema.STRINGS.table)).where(alike)
 
 
 def _as_int(value: object) -> int:
@@ -245,7 +245,7 @@ def _payloads(
 def _gpu_ops(
     export: Export, trace_id: str, anomalies: Counter[str], *, everything: bool, local_copies: bool
 ) -> dy.DataFrame[GpuOps]:
-    parts = [_kernels(export, everything=everything), _copies(export, local=local_copies)]
+    parts = [_kernels(export, everything=everything), _copies(export, anomalies, local=local_copies)]
     if everything:
         parts += [_memsets(export), _graphs(export)]
     columns = ["kind", "name", "device_id", "stream_id", "process", "correlation_id", "start_ns", "end_ns", "bytes"]
@@ -256,7 +256,7 @@ def _gpu_ops(
     ops = _usable_times(placed, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS, open_ended=False)
     order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
     ops = (
-        ops.sort(order, nulls_last=True)
+        ops.sort(*order, "graph_node_id", *_OF_SOME_KIND, nulls_last=True)
         .with_row_index("op_id")
         .with_columns(pl.col("op_id").cast(pl.UInt32), trace_id=pl.lit(trace_id))
     )
@@ -309,7 +309,8 @@ def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
     columns = export.columns(schema.KERNEL.table)
     names = [name for name in ("demangledName", "shortName") if name in columns]
     if not everything and names:
-        where = sa.or_(*(sa.column(name).in_(_string_ids_like("%nccl%")) for name in names))
+        wanted = ("%nccl%", *(f"%{part}%" for part in pack_kernels.NAMES))
+        where = sa.or_(*(sa.column(name).in_(_string_ids_like(*wanted)) for name in names))
     frame = export.read(schema.KERNEL, where=where)
     frame = frame.with_columns(name_id=pl.coalesce("name_id", "short_name_id"))
     strings = export.read_strings(frame["name_id"])
@@ -318,14 +319,23 @@ def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
     return _gpu_work(frame, "kernel", name, pl.lit(None, dtype=pl.Int64))
 
 
-def _copies(export: Export, *, local: bool) -> pl.DataFrame:
-    """Copies between devices, and with `local` all others."""
+def _copies(export: Export, anomalies: Counter[str], *, local: bool) -> pl.DataFrame:
+    """Copies between devices, and with `local` all others; numbers that no copy can have are null."""
     where = None
     if not local:
         where = sa.column("copyKind") == schema.PEER_COPY
         if {"srcDeviceId", "dstDeviceId"} <= export.columns(schema.MEMCPY.table):
             where = where | (sa.column("srcDeviceId") != sa.column("dstDeviceId"))
     frame = export.read(schema.MEMCPY, where=where)
+    possible = pl.col("bytes").is_between(0, MAX_BYTES, closed="left")
+    impossible = frame.select((~possible).sum()).item()
+    if impossible:
+        anomalies["sizes-impossible"] += impossible
+    frame = frame.with_columns(
+        pl.when(possible).then("bytes"),
+        pl.when(pl.col("copy_count").is_between(1, _MAX_BATCH)).then("copy_count"),
+        *(pl.when(pl.col(name).is_between(0, _MAX_DEVICES)).then(name) for name in ("src_device_id", "dst_device_id")),
+    )
     kind = pl.col("copy_kind").replace_strict(schema.COPY_KINDS, default="kind unknown", return_dtype=pl.String)
     return _gpu_work(frame, "memcpy", pl.concat_str(pl.lit("memcpy "), kind), pl.col("bytes"))
 
@@ -351,13 +361,14 @@ def _gpus(export: Export, ops: pl.DataFrame) -> tuple[Gpu, ...]:
 
 
 def _with_gpu(export: Export, ops: pl.DataFrame) -> pl.DataFrame:
-    """Add `gpu_id`: a process sees the devices it was given under ordinals of its own, which the file may map."""
+    """Add `gpu_id`, and that of a copy's two ends: ordinals of devices are a process's own, which the file may map."""
     mapped = export.read(schema.CUDA_DEVICES).drop_nulls(["gpu_id", "device_id", "pid"])
     one = mapped.group_by("device_id", "pid").agg(pl.col("gpu_id").unique()).filter(pl.col("gpu_id").list.len() == 1)
-    return (
-        ops.with_columns(pid=pid(pl.col("process")))
-        .join(
-            one.with_columns(pl.col("gpu_id").list.first()), on=["device_id", "pid"], how="left", maintain_order="left"
-        )
-        .drop("pid")
-    )
+    one = one.with_columns(pl.col("gpu_id").list.first())
+    ops = ops.with_columns(pid=pid(pl.col("process")))
+    for end in ("", "src_", "dst_"):
+        if f"{end}device_id" not in ops.columns:
+            continue
+        named = one.select("pid", pl.col("device_id", "gpu_id").name.prefix(end))
+        ops = ops.join(named, on=[f"{end}device_id", "pid"], how="left", maintain_order="left")
+    return ops.drop("pid")

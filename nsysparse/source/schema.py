@@ -160,7 +160,7 @@ COPY_KINDS: Mapping[int, str] = {
     11: "UVM HtoD", 12: "UVM DtoH", 13: "UVM DtoD",
 }  # fmt: skip
 
-PEER_COPY = 10
+PEER_COPY, DEVICE_COPY = 10, 8
 
 # Any of these beside StringIds makes a SQLite file an export; a file with none of them is something else.
 EVIDENCE = (

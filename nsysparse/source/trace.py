@@ -16,7 +16,7 @@ class Trace:
     Attributes:
         trace_id: Short name, unique among the inputs of a command; part of every key.
         duration_ns: Length of the recording, or None when the file does not say.
-        gpu_ops: All GPU work, or only the kernels of NCCL when so asked.
+        gpu_ops: All GPU work, or when so asked only kernels of NCCL and such that pack KV, and copies that matter.
         anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
     """
 

@@ -9,7 +9,7 @@ import polars as pl
 from nsysparse.frames import Found
 from nsysparse.source.schema import TableSpec
 from nsysparse.source.trace import Trace
-from nsysparse.transports import annotated, nccl, nixl, trtllm_bounce
+from nsysparse.transports import annotated, host_staged, memcpy, nccl, nixl, trtllm_bounce
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,5 +34,7 @@ TRANSPORTS = (
     Transport(nccl.NAME, nccl.ABOUT, nccl.NEEDS, nccl.find),
     Transport(nixl.NAME, nixl.ABOUT, nixl.NEEDS, nixl.find),
     Transport(trtllm_bounce.NAME, trtllm_bounce.ABOUT, trtllm_bounce.NEEDS, trtllm_bounce.find),
+    Transport(memcpy.NAME, memcpy.ABOUT, memcpy.NEEDS, memcpy.find),
+    Transport(host_staged.NAME, host_staged.ABOUT, host_staged.NEEDS, host_staged.find),
     Transport(annotated.NAME, annotated.ABOUT, annotated.NEEDS, annotated.find),
 )

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from nsysparse.frames import Found, found_frame
-from nsysparse.intervals import innermost_container
 from nsysparse.source import nccl_domain, schema
 from nsysparse.source.trace import Trace
+from nsysparse.transports.launching import launching
 from nsysparse.transports.nccl_groups import CALL, GROUP_END, GROUP_START, launching_range
 
 NAME = "nccl"
@@ -50,13 +50,13 @@ def _ranges(trace: Trace, ops: pl.DataFrame) -> pl.DataFrame:
     ranges = trace.ranges.filter(pl.col("style") == "push_pop").join(
         trace.labels.filter(nccl_domain.is_nccl()).select("label_id", "name"), on="label_id"
     )
-    launching = [*SIDES, *_KINDS, *nccl_domain.COLLECTIVES]
-    ranges = ranges.filter(pl.col("name").is_in(launching)).sort("range_id")  # per thread: by (start, -end)
+    wanted = [*SIDES, *_KINDS, *nccl_domain.COLLECTIVES]
+    ranges = ranges.filter(pl.col("name").is_in(wanted)).sort("range_id")  # per thread: by (start, -end)
     kinds = ranges["name"].replace_strict(_KINDS, default=CALL, return_dtype=pl.Int8).to_numpy()
     starts, ends = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
     launched = np.zeros(ranges.height, dtype=bool)
     calls = ranges.with_row_index("row").filter(pl.Series(kinds == CALL))
-    launched[_launching(ops, calls, "row").drop_nulls().to_numpy()] = True
+    launched[launching(ops, calls, "row").drop_nulls().to_numpy()] = True
     owner = np.full(ranges.height, -1, dtype=np.int64)
     for rows in _by_thread(ranges["thread"]):
         position = launching_range(kinds[rows], starts[rows], ends[rows], launched[rows])
@@ -64,27 +64,6 @@ def _ranges(trace: Trace, ops: pl.DataFrame) -> pl.DataFrame:
     ids = ranges["range_id"].to_numpy().astype(np.int64)  # unsigned, -1 would wrap
     owned = pl.Series(np.where(owner >= 0, ids[owner], -1) if len(ids) else owner, dtype=pl.Int64)
     return ranges.with_columns(owner=owned).with_columns(owner=pl.when(pl.col("owner") >= 0).then("owner"))
-
-
-def _launching(ops: pl.DataFrame, ranges: pl.DataFrame, key: str) -> pl.Series:
-    """For each operation the `key` of the innermost of these ranges in which it was launched; null where in none."""
-    found = np.full(ops.height, -1, dtype=np.int64)
-    lanes = {thread: rows for (thread,), rows in ranges.group_by("thread", maintain_order=True)}
-    launches = ops.select("launch_start_ns", "launch_end_ns", "launch_thread").with_row_index("op")
-    for (thread,), part in launches.group_by("launch_thread", maintain_order=True):
-        if thread not in lanes:
-            continue
-        lane = lanes[thread].sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-        inside = innermost_container(
-            lane["start_ns"].to_numpy(),
-            lane["end_ns"].to_numpy(),
-            part["launch_start_ns"].to_numpy(),
-            part["launch_end_ns"].to_numpy(),
-        )
-        keys = lane[key].to_numpy().astype(np.int64)
-        found[part["op"].to_numpy()] = np.where(inside >= 0, keys[inside], -1)
-    series = pl.Series(key, found)
-    return pl.select(pl.when(series >= 0).then(series)).to_series()
 
 
 def _by_thread(threads: pl.Series) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -107,7 +86,7 @@ def _kernels(trace: Trace, ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFr
     first of the operations it serves, and nothing says which kernel served which.
     """
     owners = ranges.filter(pl.col("range_id").is_in(ranges["owner"].drop_nulls().unique().cast(pl.UInt32).implode()))
-    owner = _launching(ops, owners, "range_id").alias("owner")
+    owner = launching(ops, owners, "range_id").alias("owner")
     communicators = ranges.join(trace.payloads.select("range_id", "communicator"), on="range_id", how="left")
     served = communicators.group_by("owner").agg(
         serves_calls=pl.col("name").is_in(list(SIDES)).any(),

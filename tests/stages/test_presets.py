@@ -78,3 +78,9 @@ def test_a_rule_of_a_domain_says_nothing_in_others(domain: str | None) -> None:
 def test_a_preset_that_is_wrong_says_where(text: str, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         parse(text, "mine")
+
+
+def test_a_rule_with_a_domain_matches_in_no_other() -> None:
+    for domain, kind in (("lmcache", "offload"), ("LMCache", None), (None, None)):
+        found = said("LMCacheEngine.store", builtin_rules(), default_domain=False, domain=domain)
+        assert (found and found["kind"]) == kind
