@@ -15,6 +15,10 @@ MESSAGES = {
     "attributions-too-many": "movements that name too many layers times requests; their requests were left out",
     "gpu-work-with-impossible-times": "GPU operations that never end, end before they start or run for days, left out",
     "gpu-work-without-launch": "GPU operations without a recorded launch; no range can own them",
+    "graph-nodes-with-impossible-times": "nodes of CUDA graphs that end before they start, left out: what was captured"
+    " there is not traced to its call",
+    "graph-nodes-without-thread": "nodes of CUDA graphs without a thread, left out: what was captured there is not"
+    " traced to its call",
     "lanes-that-do-not-pair": "sequences of sends and receives that both sides recorded but whose counts or sizes"
     " differ; the side with more was counted",
     "launches-repeated": "surplus CUDA calls of the same process and correlation id; the latest before the work won",
