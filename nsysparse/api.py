@@ -19,7 +19,7 @@ from nsysparse.metrics.measured import select
 from nsysparse.pairing import pair
 from nsysparse.presets.loader import BUILTIN
 from nsysparse.projection import project
-from nsysparse.purpose import with_purpose
+from nsysparse.purpose import communicators_with_collectives, with_purpose
 from nsysparse.scopes import find_scopes, process_fact, wants_local_copies
 from nsysparse.sharing import share_time
 from nsysparse.source.extract import read_trace, shown_name
@@ -119,7 +119,8 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         )
         next_id += found.height
         anomalies["groups-on-several-devices"] += found.filter(pl.col("device_count") > 1).height
-        parts.append(annotate(with_purpose(numbered, scopes), scopes, anomalies))
+        decided = with_purpose(numbered, scopes, communicators_with_collectives(trace))
+        parts.append(annotate(decided, scopes, anomalies))
         requests.append(_announcements(scopes, trace_id))
         marked |= set(process_fact(scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls().to_list())
         said = process_fact(scopes, "role")["role"].unique().sort().to_list()

@@ -13,7 +13,7 @@ import polars as pl
 
 from nsysparse.errors import InputError
 
-BUILTIN = ("own", "torch", "generic")
+BUILTIN = ("own", "torch", "megatron-pp", "weights", "generic")
 FIELDS = (
     "layer", "layer_bytes", "request", "request_bytes", "bytes", "role", "phase", "prompt", "layers",
 )  # fmt: skip
