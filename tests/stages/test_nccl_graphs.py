@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from nsysparse.api import study_traces
 from nsysparse.scopes import find_scopes
 from nsysparse.sharing import share_time
 from nsysparse.source.extract import read_trace
@@ -188,6 +189,30 @@ def test_processes_with_the_same_ids_do_not_mix(tmp_path: Path) -> None:
     found = found_in(read(builder, tmp_path))
     assert found.select(pl.col("thread") - pl.col("captured_thread"), "bytes").rows() == [(0, 1000), (0, 2000)]
     assert found["thread"].to_list() == [scene.thread.global_tid for scene in scenes]
+
+
+def test_replays_of_both_sides_pair_in_the_order_of_launches(tmp_path: Path) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    for rank, call in enumerate(("ncclSend", "ncclRecv")):
+        scene = Scene(builder=builder, pid=rank + 1)
+        scene.thread.nccl("ncclCommInitRank", 10, 20, communicator=7, nranks=2, rank=rank, device=0)
+        for index, (at, nbytes) in enumerate(((100, 1000), (300, 2000))):
+            scene.thread.nccl(call, at, at + 10, communicator=7, nbytes=nbytes, peer=1 - rank)
+            scene.thread.graph_node(index + 1, at + 5)
+            scene.thread.graph_node(index + 11, 400, original=index + 1)
+        for index in range(3):
+            at = 1000 * (index + 1)
+            scene.replay(at, (11, at + 100, at + 110), (12, at + 200, at + 220))
+    study = study_traces([builder.write(tmp_path / "t.sqlite")], None)
+    transfers = study.transfers
+    assert transfers["pairing"].unique().to_list() == ["fifo"]
+    assert not study.anomalies["lanes-that-do-not-pair"]
+    counted = transfers.filter("is_movement").sort("call_start_ns", "captured_start_ns")
+    assert counted.select("side", "bytes", "start_ns", "pairing_from_start").rows() == [
+        ("recv", nbytes, 1000 * replay + offset, True)
+        for replay in (1, 2, 3)
+        for nbytes, offset in ((1000, 100), (2000, 200))
+    ]
 
 
 def test_the_order_of_rows_in_the_file_does_not_show(tmp_path: Path) -> None:
