@@ -10,6 +10,13 @@ from dataclasses import dataclass, field
 FORMAT_VERSION = 1
 # Between what a verdict's text says and the command that would change it, where it ends in one.
 ADVICE = " To change that: "
+PURPOSES: Mapping[str, tuple[str, ...]] = {
+    "kv+unknown": ("kv", "unknown"),
+    "kv": ("kv",),
+    "all": ("kv", "unknown", "other"),
+}
+"""What can be asked to be counted, and the purposes that it covers; the first is the default."""
+DEFAULT_PURPOSE = next(iter(PURPOSES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class PurposeTotals:
-    """What one purpose class (kv or unknown) contributes to the totals."""
+    """What one purpose (kv, unknown or other) contributes to the totals, where these cover it."""
 
     movement_count: int
     bytes: int | None
@@ -86,7 +93,7 @@ class PurposeTotals:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over movements of purpose kv and unknown; per-side sums say so in their name."""
+    """Sums over movements of the purposes counted (kv and unknown unless asked); per-side sums say so in their name."""
 
     movement_count: int
     transfer_count: int

@@ -9,9 +9,10 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse import __version__
-from nsysparse.analysis import Analysis, Notice, Setting, TraceFacts
+from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Setting, TraceFacts
 from nsysparse.attribution import agree_between_sides, annotate, settled, shares
 from nsysparse.catalog.loader import find_model
+from nsysparse.errors import InputError
 from nsysparse.evidence import count_once
 from nsysparse.exchanges import exchanges
 from nsysparse.exposure import with_exposure
@@ -22,7 +23,7 @@ from nsysparse.metrics.measured import select
 from nsysparse.pairing import pair
 from nsysparse.presets.loader import BUILTIN
 from nsysparse.projection import project
-from nsysparse.purpose import with_purpose
+from nsysparse.purpose import communicators_with_collectives, with_purpose
 from nsysparse.scopes import find_scopes, process_fact, wants_local_copies
 from nsysparse.sharing import share_time
 from nsysparse.source.extract import read_trace, shown_name
@@ -49,6 +50,7 @@ class Options:
         model: Model id from the catalogue.
         layers: Number of layers, for annotations that say `layer=all`.
         threshold: Share of the time to first token over which the KV gap is too much.
+        purpose: Which purposes totals, links, layers and requests cover, a key of `PURPOSES`; the rest is excluded.
     """
 
     link: str | None = None
@@ -56,6 +58,7 @@ class Options:
     model: str | None = None
     layers: int | None = None
     threshold: float = DEFAULT_THRESHOLD
+    purpose: str = DEFAULT_PURPOSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
         NsysparseError: A file cannot be used, or an option names something unknown.
     """
     asked = options or Options()
+    _require_purpose(asked.purpose)
     model = find_model(asked.model) if asked.model else None
     peak = resolve(asked.link, asked.peak_gb_s)
     layer_count = asked.layers or (model.layers if model else None)
@@ -89,7 +93,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     progress("computing metrics")
     facts = [_facts(trace, study.roles) for trace in study.traces]
     return assemble(
-        select(study.transfers, study.shares),
+        select(study.transfers, study.shares, asked.purpose),
         facts,
         study.requests,
         _settings(asked),
@@ -122,7 +126,8 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         numbered = _numbered(standing, next_id)
         next_id += numbered.height
         anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height
-        parts.append(annotate(with_purpose(numbered, scopes), scopes, anomalies))
+        decided = with_purpose(numbered, scopes, communicators_with_collectives(trace))
+        parts.append(annotate(decided, scopes, anomalies))
         requests.append(_announcements(scopes, trace_id))
         marked |= set(process_fact(scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls().to_list())
         said = process_fact(scopes, "role")["role"].unique().sort().to_list()
@@ -163,7 +168,11 @@ def inspect(paths: Sequence[Path], progress: Progress = _silent) -> Inspection:
 
 
 def export_frame(
-    paths: Sequence[Path], frame: str, layer_count: int | None = None, progress: Progress = _silent
+    paths: Sequence[Path],
+    frame: str,
+    layer_count: int | None = None,
+    progress: Progress = _silent,
+    purpose: str = "all",
 ) -> pl.DataFrame:
     """One frame over all exports, totally sorted; columns in docs/reference/frames.md.
 
@@ -172,10 +181,15 @@ def export_frame(
         frame: nvtx_ranges, gpu_ops, transfers or attributions.
         layer_count: Layers of the model, for `layer=all`.
         progress: Is told what is being done.
+        purpose: Which purposes of transfers, and of what is attributed, to export: a key of `PURPOSES`.
     """
+    _require_purpose(purpose)
     if frame in ("transfers", "attributions"):
         study = study_traces(paths, layer_count, progress)
-        return exported_transfers(study.transfers) if frame == "transfers" else study.shares
+        wanted = study.transfers.filter(pl.col("purpose").is_in(PURPOSES[purpose]))
+        if frame == "transfers":
+            return exported_transfers(wanted)
+        return study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")
     parts: list[pl.DataFrame] = []
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
@@ -185,6 +199,11 @@ def export_frame(
         else:
             parts.append(exported_gpu_ops(trace.gpu_ops))
     return pl.concat(parts)
+
+
+def _require_purpose(purpose: str) -> None:
+    if purpose not in PURPOSES:
+        raise InputError(f"There is no purpose {purpose!r}.", f"Purposes are {', '.join(PURPOSES)}.")
 
 
 def trace_ids(paths: Sequence[Path]) -> list[str]:
@@ -251,6 +270,7 @@ def _settings(asked: Options) -> dict[str, Setting]:
 
     absent = Setting(None, "not in this version")
     return {
+        "purpose": Setting(asked.purpose, "default" if asked.purpose == DEFAULT_PURPOSE else "option"),
         "threshold": Setting(asked.threshold, "default" if asked.threshold == DEFAULT_THRESHOLD else "option"),
         "link": given(asked.link),
         "peak_gb_s": given(asked.peak_gb_s),

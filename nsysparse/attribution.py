@@ -3,6 +3,9 @@
 Provenance, best first: `exact` (our annotation around the call names it), `nested` (another range around the call on
 its own thread does), `spanning` (the only start/end range open in the process does), `estimated` (one range names
 several: divided evenly). Where nothing names it, it stays unattributed: wrong is worse than missing.
+
+A replay of a CUDA graph has two places: the launch of the graph, whose surroundings tell the request and the step, and
+the call at capture time, whose surroundings tell the layer where those of the launch name none.
 """
 
 from collections import Counter
@@ -13,7 +16,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from nsysparse.apportion import apportion
-from nsysparse.scopes import enclosing, process_fact
+from nsysparse.scopes import at_capture, enclosing, process_fact
 
 MAX_LAYERS = 4096
 MAX_REQUESTS = 1024
@@ -30,17 +33,24 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
     """What the ranges around each call of one trace say about it.
 
     Args:
-        transfers: `transfer_id`, `thread`, `process`, `side`, `bytes`, `call_start_ns`, `call_end_ns`, `scope_id`.
+        transfers: `transfer_id`, `thread`, `process`, `side`, `bytes`, `call_start_ns`, `call_end_ns`, `scope_id`, and
+            `captured_thread`, `captured_start_ns`, `captured_end_ns`.
         scopes: From `find_scopes`, of the same trace.
         anomalies: Counts annotations that contradict the payload.
 
     Returns:
         The transfers, in the same order, with `layer_text`, `layer_bytes`, `request_text`, `request_bytes` (as
         written), their `…_provenance`, `phase`, `role`, and `bytes` filled from annotations where the payload had none.
+        The layer of a replay that the launch's surroundings leave open is that of the captured call, with the
+        provenance that a range around that call gives it. Nothing else is taken from there: the request and the phase
+        of the capture are not those of the replay.
     """
     result = _with_annotated_bytes(transfers, scopes, anomalies)
     for field, column in (("layer", "layer_text"), ("request", "request_text")):
         said = _said(transfers, scopes, field, spanning=True)
+        if field == "layer":
+            silent = at_capture(transfers).join(said, on="transfer_id", how="anti")
+            said = pl.concat([said, _said(silent, scopes, field, spanning=True)])
         provenance = (
             pl.when("is_own")
             .then(pl.lit(EXACT))

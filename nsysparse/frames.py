@@ -122,6 +122,17 @@ class Compute(dy.Schema):
     end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
 
 
+class GraphNodes(dy.Schema):
+    """Nodes of CUDA graphs, with the making of the node that each is a clone of in the end (or is itself)."""
+
+    process = dy.Int64(nullable=False, primary_key=True, metadata={"about": "global process id of the export"})
+    graph_node_id = dy.Int64(nullable=False, primary_key=True, metadata={"about": "unique in its process"})
+    root_node_id = dy.Int64(nullable=False, metadata={"about": "the node that it is a clone of in the end, or itself"})
+    thread = dy.Int64(nullable=False, metadata={"about": "global id of the thread that made the root"})
+    start_ns = dy.Int64(nullable=False, metadata={"about": "when the root was made, as a stream was captured"})
+    end_ns = dy.Int64(nullable=False, metadata={"about": "end of its making"})
+
+
 class Found(dy.Schema):
     """Point-to-point data movements as a transport finds them, each seen from one side of it."""
 
@@ -146,7 +157,10 @@ class Found(dy.Schema):
     kernel_ops = dy.UInt32(nullable=True, metadata={"about": "transfers that the same kernels serve"})
     kernel_count = dy.UInt32(nullable=False, metadata={"about": "kernels that serve it (and its group)"})
     device_count = dy.UInt32(nullable=True, metadata={"about": "devices on which these kernels ran"})
-    group_key = dy.Int64(nullable=True, metadata={"about": "equal for transfers of a trace that share kernels"})
+    group_key = dy.Int64(
+        nullable=True,
+        metadata={"about": "equal for transfers of a trace that are launched together and so share kernels"},
+    )
     bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
     bytes_source = dy.String(
         nullable=True, metadata={"about": "payload, text (an engine's own range), memcpy, annotation or computed"}
@@ -185,6 +199,11 @@ class Found(dy.Schema):
     scope_id = dy.UInt32(
         nullable=True, metadata={"about": "the range that announces this very transfer, where there is one"}
     )
+    captured_start_ns = dy.Int64(
+        nullable=True, metadata={"about": "the call at capture time, for replays of a CUDA graph; else null"}
+    )
+    captured_end_ns = dy.Int64(nullable=True, metadata={"about": "end of that call"})
+    captured_thread = dy.Int64(nullable=True, metadata={"about": "global id of the thread that made that call"})
     evidence = dy.String(
         nullable=True, metadata={"about": "what else recorded the same movement and is therefore not counted"}
     )

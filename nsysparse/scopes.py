@@ -65,6 +65,22 @@ def enclosing(calls: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning
     return pl.concat(found).join(said, on="scope_id", maintain_order="left")
 
 
+def at_capture(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Replays of CUDA graphs, with the call at capture time as their call: for `enclosing`.
+
+    Args:
+        transfers: `transfer_id`, `process`, `scope_id`, `captured_thread`, `captured_start_ns`, `captured_end_ns`.
+    """
+    return transfers.filter(pl.col("captured_start_ns").is_not_null()).select(
+        "transfer_id",
+        "process",
+        "scope_id",
+        thread="captured_thread",
+        call_start_ns="captured_start_ns",
+        call_end_ns="captured_end_ns",
+    )
+
+
 def _held(calls: pl.DataFrame, scopes: pl.DataFrame, lane: str, *, alone: bool = False) -> pl.DataFrame:
     """The scope that started last among those that contain each call, within the same `lane` (thread or process).
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from nsysparse.analysis import PURPOSES
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 
@@ -19,6 +20,13 @@ FRAMES = ("nvtx_ranges", "gpu_ops", "transfers", "attributions")
 @click.option("-o", "--output", metavar="PATH", help="Where to write; default and - are stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--layers", type=click.IntRange(1, 4096), metavar="N", help="Layers of the model, for `layer=all`.")
+@click.option(
+    "--purpose",
+    type=click.Choice(list(PURPOSES)),
+    default="all",
+    show_default=True,
+    help="Which transfers and attributions; other frames have no purpose.",
+)
 @verbosity_options
 def command(
     traces: tuple[str, ...],
@@ -27,6 +35,7 @@ def command(
     output: str | None,
     force: bool,  # noqa: FBT001 (click passes flags by name)
     layers: int | None,
+    purpose: str,
 ) -> None:
     """Export a frame of events or results, one row per record.
 
@@ -40,7 +49,7 @@ def command(
     from nsysparse.tables import encode
 
     with ExitStack() as stack, progress() as tell:
-        rows = export_frame(find_inputs(traces, stack), frame, layers, tell)
+        rows = export_frame(find_inputs(traces, stack), frame, layers, tell, purpose)
     target = None if output in (None, "-") else Path(str(output))
     write(encode(rows, chosen), target, force=force)
     if target is not None:

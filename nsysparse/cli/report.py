@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.render import FORMATS
@@ -32,6 +33,13 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 @click.option("--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its peak in one direction, instead of --link's.")
 @click.option("--model", metavar="ID", help="The model served, e.g. llama-3-70b (`nsysparse models list`).")
 @click.option("--layers", type=click.IntRange(1, 4096), metavar="N", help="Layers of the model, for `layer=all`.")
+@click.option(
+    "--purpose",
+    type=click.Choice(list(PURPOSES)),
+    default=DEFAULT_PURPOSE,
+    show_default=True,
+    help="Which traffic totals, links, layers and requests cover; the rest is listed as left out.",
+)
 @verbosity_options
 def command(
     traces: tuple[str, ...],
@@ -42,6 +50,7 @@ def command(
     peak_gb_s: float | None,
     model: str | None,
     layers: int | None,
+    purpose: str,
 ) -> None:
     """Report on the KV-cache transfer in one or more traces.
 
@@ -51,6 +60,7 @@ def command(
         nsysparse report trace.sqlite
         nsysparse report trace.sqlite --link ib-ndr --model llama-3-70b
         nsysparse report prefill.sqlite decode.sqlite -o hand-over.html
+        nsysparse report trace.sqlite --purpose kv
         nsysparse report trace.sqlite -f json -o - | jq .totals
 
     TRACE is a file that `nsys export --type sqlite` wrote, a folder of them, a pattern, or a .nsys-rep
@@ -60,7 +70,7 @@ def command(
     from nsysparse.api import Options, analyse
     from nsysparse.source.inputs import find_inputs
 
-    options = Options(link=link, peak_gb_s=peak_gb_s, model=model, layers=layers)
+    options = Options(link=link, peak_gb_s=peak_gb_s, model=model, layers=layers, purpose=purpose)
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
         analysis = analyse(paths, options, tell)

@@ -108,7 +108,9 @@ def _differs(request: Request) -> bool:
 def _would_show(facts: TraceFacts) -> bool:
     """Whether a trace would show a Send or Recv: its kernels were recorded one by one, or NCCL's calls were."""
     status = {name: fact.status for name, fact in facts.capabilities.items()}
-    return status["nccl_calls"] != "absent" or status["gpu_kernels"] == status["graph_nodes"] == "present"
+    return status["nccl_calls"] != "absent" or (
+        status["gpu_kernels"] == "present" and status["graph_nodes"] != "absent"
+    )
 
 
 def _reasons(analysis: Analysis) -> tuple[Reason, ...]:

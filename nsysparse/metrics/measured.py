@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from nsysparse.analysis import Distribution
+from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Distribution
 from nsysparse.intervals import union_lengths
 
 WIRE_PARTS = ("wire_ns", "peer_wait_ns", "exposed_wire_ns", "exposed_wait_ns", "overlapped_ns")
@@ -18,27 +18,46 @@ class Measured:
 
     Attributes:
         transfers: Every transfer, each side by itself.
-        movements: One row per movement of purpose kv or unknown, without copies to the own rank.
+        movements: One row per movement of the counted purposes, without copies to the own rank.
         shares: How `movements` divide over layers and requests.
-        excluded: One row per movement of purpose other, without copies to the own rank.
+        excluded: One row per movement of another purpose, without copies to the own rank.
+        purposes: Those counted: kv and unknown, unless others were asked for.
     """
 
     transfers: pl.DataFrame
     movements: pl.DataFrame
     shares: pl.DataFrame
     excluded: pl.DataFrame
+    purposes: tuple[str, ...] = PURPOSES[DEFAULT_PURPOSE]
+
+    @property
+    def counted(self) -> pl.DataFrame:
+        """Transfers of the counted purposes, each side by itself, copies to the own rank among them."""
+        return self.transfers.filter(pl.col("purpose").is_in(self.purposes))
+
+    @property
+    def left_out(self) -> pl.DataFrame:
+        """Transfers of other purposes, likewise."""
+        return self.transfers.filter(~pl.col("purpose").is_in(self.purposes))
 
 
-def select(transfers: pl.DataFrame, shares: pl.DataFrame) -> Measured:
-    """Sort transfers into what totals count and what they leave out."""
+def select(transfers: pl.DataFrame, shares: pl.DataFrame, purpose: str = DEFAULT_PURPOSE) -> Measured:
+    """Sort transfers into what totals count and what they leave out.
+
+    Args:
+        transfers: Columns of `Transfers`.
+        shares: Columns of `Shares`.
+        purpose: A key of `PURPOSES`: which purposes count.
+    """
     standing = transfers.filter(pl.col("is_movement") & ~pl.col("is_self").fill_null(value=False))
-    other = pl.col("purpose") == "other"
-    movements = standing.filter(~other)
+    counts = pl.col("purpose").is_in(PURPOSES[purpose])
+    movements = standing.filter(counts)
     return Measured(
         transfers=transfers,
         movements=movements,
         shares=shares.join(movements.select("transfer_id"), on="transfer_id", how="semi"),
-        excluded=standing.filter(other),
+        excluded=standing.filter(~counts),
+        purposes=PURPOSES[purpose],
     )
 
 

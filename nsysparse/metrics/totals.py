@@ -10,14 +10,14 @@ from nsysparse.metrics.measured import WIRE_PARTS, Measured, busy_total, known_s
 
 
 def totals(measured: Measured, *, looked: bool) -> Totals:
-    """Sums over movements of purpose kv and unknown.
+    """Sums over movements of the counted purposes.
 
     Args:
         measured: Movements and transfers.
         looked: Whether the traces would show transfers if there were any: without, none found means unknown, not zero.
     """
     movements = measured.movements
-    counted = measured.transfers.filter(pl.col("purpose") != "other")
+    counted = measured.counted
     firsts = movements.filter(pl.col("is_first_use"))
     first_use_known = movements["is_first_use"].null_count() < movements.height or not movements.height
     self_known = counted["is_self"].null_count() < counted.height or not counted.height
@@ -47,7 +47,7 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
         first_use_count=firsts.height if first_use_known else None,
         first_use_ns=known_sum(firsts["time_ns"]) if first_use_known else None,
         by_purpose={
-            purpose: _purpose_totals(movements.filter(pl.col("purpose") == purpose)) for purpose in ("kv", "unknown")
+            purpose: _purpose_totals(movements.filter(pl.col("purpose") == purpose)) for purpose in measured.purposes
         },
     )
     if counted.height or looked:
@@ -90,27 +90,28 @@ def kernel_count(transfers: pl.DataFrame) -> int:
 
 
 def excluded(measured: Measured) -> tuple[Excluded, ...]:
-    """Traffic that is not KV, by the rule that said so.
+    """Traffic of purposes that do not count, by the rule that said so.
 
-    A kernel that also serves KV counts there and not here; one that several rules exclude counts with the first.
+    A kernel that also serves what counts is there and not here; one that several rules exclude counts with the first.
     """
-    shared = ["trace_id", "group_key"]
-    left_out = measured.transfers.filter(pl.col("purpose") == "other").sort("purpose_rule")
+    shared, rule = ["trace_id", "group_key"], ["purpose_rule", "purpose"]
+    left_out = measured.left_out.sort(rule)
     kernels = (
         left_out.filter(pl.col("group_key").is_not_null())
-        .join(measured.transfers.filter(pl.col("purpose") != "other"), on=shared, how="anti")
+        .join(measured.counted, on=shared, how="anti")
         .unique(shared, keep="first", maintain_order=True)
     )
     found = []
-    for (rule,), transfers in left_out.group_by("purpose_rule", maintain_order=True):
-        movements = measured.excluded.filter(pl.col("purpose_rule") == rule)
+    for (by, purpose), transfers in left_out.group_by(rule, maintain_order=True):
+        same = (pl.col("purpose_rule") == by) & (pl.col("purpose") == purpose)
+        movements = measured.excluded.filter(same)
         found.append(
             Excluded(
-                purpose="other",
-                rule=str(rule),
+                purpose=str(purpose),
+                rule=str(by),
                 transfer_count=transfers.height,
                 movement_count=movements.height,
-                kernel_count=int(kernels.filter(pl.col("purpose_rule") == rule)["kernel_count"].sum()),
+                kernel_count=int(kernels.filter(same)["kernel_count"].sum()),
                 bytes=known_sum(movements["bytes"]),
                 time_ns=known_sum(movements["time_ns"]),
             )

@@ -21,7 +21,8 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
         return _nothing(excluded, traces)
     moved = _moved(totals)
     if totals.bytes is None and totals.time_ns is None:
-        return f"Throughput is unknown: {moved}, without size or time: {_lacking(traces, 'gpu_kernels', 'nccl_sizes')}"
+        why = _lacking(traces, "gpu_kernels", "graph_nodes", "nccl_sizes")
+        return f"Throughput is unknown: {moved}, without size or time: {why}"
     took = f"{human_ns(totals.time_ns)} of kernel time" if totals.time_ns is not None else "an unrecorded time"
     if totals.bytes is None:
         return f"Throughput is unknown: {moved} took {took}, but {_lacking(traces, 'nccl_sizes')}"
@@ -32,7 +33,7 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
     real = [link for link in links if UNKNOWN_END not in (link.src, link.dst)]
     busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key), default=None)
     if busiest is None or busiest.headline_gb_s is None:
-        return f"Throughput is unknown: {text}, but {_unproven(totals)}."
+        return f"Throughput is unknown: {text}, but {_unproven(totals, traces)}"
     rate = f"at least {human_rate(busiest.headline_gb_s)}"
     if busiest.peak_gb_s is not None and busiest.efficiency is not None:
         rate = f"at least {busiest.headline_gb_s:.3g} of {busiest.peak_gb_s:.4g} GB/s ({busiest.link_name})"
@@ -43,32 +44,39 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
 
 
 def _moved(totals: Totals) -> str:
-    """How many movements, and how many of them nothing proves to be KV."""
-    unproven = totals.by_purpose["unknown"].movement_count
-    moved = _count(totals.movement_count, "movement")
-    if not unproven:
-        return moved
-    return f"{moved} ({'none' if unproven == totals.movement_count else f'{unproven:,} not'} proven to be KV)"
+    """How many movements, how many of them nothing proves to be KV, and how many are known not to be."""
+    counts = {purpose: each.movement_count for purpose, each in totals.by_purpose.items()}
+    moved, doubts = _count(totals.movement_count, "movement"), []
+    if unproven := counts.get("unknown"):
+        doubts.append(f"{'none' if unproven == totals.movement_count else f'{unproven:,} not'} proven to be KV")
+    if other := counts.get("other"):
+        doubts.append(f"{'all' if other == totals.movement_count else f'{other:,}'} known to be other traffic")
+    return f"{moved} ({', '.join(doubts)})" if doubts else moved
 
 
-def _unproven(totals: Totals) -> str:
+def _unproven(totals: Totals, traces: Sequence[TraceFacts]) -> str:
     if totals.time_ns is None:
-        return "no kernel of theirs was recorded"
+        unseen = "no kernel of theirs was recorded"
+        if all(trace.capabilities["graph_nodes"].status == "present" for trace in traces):
+            return f"{unseen}."
+        return f"{unseen}: {_lacking(traces, 'gpu_kernels', 'graph_nodes')}"
     return (
         "that proves no rate: NCCL could have buffered all of it on the way; record both sides in one nsys profile that"
-        " starts before NCCL's communicators are made, or longer hand-overs"
+        " starts before NCCL's communicators are made, or longer hand-overs."
     )
 
 
 def _nothing(excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
-    if excluded:
-        rules = ", ".join(sorted({row.rule for row in excluded}))
-        transfers, kernels = sum(row.transfer_count for row in excluded), sum(row.kernel_count for row in excluded)
-        return (
-            f"No KV transfer found: all {_count(transfers, 'Send/Recv transfer')} in {_count(kernels, 'kernel')}"
-            f" are other traffic ({rules})."
-        )
-    return f"No KV transfer found: {_lacking(traces, 'graph_nodes', 'nccl_calls')}"
+    if not excluded:
+        return f"No KV transfer found: {_lacking(traces, 'graph_nodes', 'nccl_calls')}"
+    rules = ", ".join(sorted({row.rule for row in excluded if row.purpose == "other"}))
+    transfers, kernels = (sum(row.transfer_count for row in excluded), sum(row.kernel_count for row in excluded))
+    found = f"{_count(transfers, 'Send/Recv transfer')} in {_count(kernels, 'kernel')}"
+    unproven = sum(row.transfer_count for row in excluded if row.purpose != "other")
+    if not unproven:
+        return f"No KV transfer found: all {found} are other traffic ({rules})."
+    rest = f", the others are other traffic ({rules})" if rules else ""
+    return f"No proven KV transfer found: of {found}, {unproven:,} may be KV, but nothing proves it{rest}."
 
 
 def _lacking(traces: Sequence[TraceFacts], *names: str) -> str:

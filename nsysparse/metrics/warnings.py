@@ -17,6 +17,10 @@ MESSAGES = {
     "gpu-work-without-launch": "GPU operations without a recorded launch; no range can own them",
     "lanes-realigned": "sequences of sends and receives of which the capture cut off a part on one side; what is left"
     " was paired, the rest counts as seen from one side",
+    "graph-nodes-with-impossible-times": "nodes of CUDA graphs that end before they start, left out: what was captured"
+    " there is not traced to its call",
+    "graph-nodes-without-thread": "nodes of CUDA graphs without a thread, left out: what was captured there is not"
+    " traced to its call",
     "lanes-that-do-not-pair": "sequences of sends and receives that both sides recorded but whose counts or sizes"
     " differ; the side with more was counted",
     "launches-repeated": "surplus CUDA calls of the same process and correlation id; the latest before the work won",

@@ -13,7 +13,7 @@ import polars as pl
 
 from nsysparse.errors import InputError
 
-BUILTIN = ("own", "lmcache", "trtllm_bounce", "torch", "generic")
+BUILTIN = ("own", "lmcache", "trtllm_bounce", "torch", "megatron-pp", "weights", "generic")
 FIELDS = (
     "layer", "layer_bytes", "request", "request_bytes", "bytes", "role", "phase", "prompt", "layers",
     "op", "xfer", "peer",

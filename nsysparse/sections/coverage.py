@@ -72,17 +72,19 @@ def _none(analysis: Analysis, scope: str) -> dict[str, int]:
 
 
 def _purposes(analysis: Analysis) -> list[Block]:
-    unknown = analysis.totals.by_purpose.get("unknown")
-    if unknown is None or not unknown.movement_count:
-        return []
-    share = _part(unknown.time_ns, analysis.totals.time_ns)
-    return [
-        Paragraph(
-            f"{unknown.movement_count:,} of {analysis.totals.movement_count:,} movements ({human_ns(unknown.time_ns)}, "
-            f"{human_share(share)} of the time) are counted although nothing proves that they carry KV.",
-            "doubt",
-        )
-    ]
+    notes = {
+        "unknown": "are counted although nothing proves that they carry KV",
+        "other": "are counted although they are known to be other traffic",
+    }
+    totals = analysis.totals
+    found: list[Block] = []
+    for purpose, note in notes.items():
+        each = totals.by_purpose.get(purpose)
+        if each is not None and each.movement_count:
+            share = human_share(_part(each.time_ns, totals.time_ns))
+            counts = f"{each.movement_count:,} of {totals.movement_count:,} movements"
+            found.append(Paragraph(f"{counts} ({human_ns(each.time_ns)}, {share} of the time) {note}.", "doubt"))
+    return found
 
 
 def _excluded(excluded: Iterable[Excluded]) -> Table:
@@ -96,4 +98,5 @@ def _excluded(excluded: Iterable[Excluded]) -> Table:
         sizes("Bytes", [each.bytes for each in rows]),
         times("Time", [each.time_ns for each in rows], time_scale(each.time_ns for each in rows)),
     ]
-    return table("Left out: not KV", columns, "excluded")
+    sure = all(each.purpose == "other" for each in rows)
+    return table("Left out: not KV" if sure else "Left out: not proven to be KV", columns, "excluded")

@@ -21,6 +21,7 @@ def capabilities(
     ranges: pl.DataFrame,
     payloads: pl.DataFrame,
     ops: pl.DataFrame,
+    nodes: pl.DataFrame,
 ) -> dict[str, Capability]:
     """Facts by name, in the order in which a reader needs them.
 
@@ -31,6 +32,7 @@ def capabilities(
         ranges: NVTX ranges and marks.
         payloads: What NCCL's payloads said.
         ops: GPU operations that were read (perhaps only NCCL's).
+        nodes: Nodes of CUDA graphs.
     """
     nccl = ranges.join(labels.filter(nccl_domain.is_nccl()), on="label_id")
     calls = nccl.filter(pl.col("name").is_in([*nccl_domain.SENDS, *nccl_domain.RECEIVES]))
@@ -44,7 +46,7 @@ def capabilities(
         "nccl_calls": _nccl_calls(export, nccl, calls, ops),
         "nccl_sizes": _nccl_payloads(export, metadata, calls, payloads, "bytes"),
         "nccl_communicators": _nccl_payloads(export, metadata, talking, payloads, "communicator"),
-        "graph_nodes": _graphs(export),
+        "graph_nodes": _graphs(export, calls, ops, nodes),
         "gpu_names": _gpu_names(export),
         "utc_anchor": _utc(export),
         "whole_export": _whole(metadata),
@@ -141,16 +143,29 @@ def _nccl_payloads(
     )
 
 
-def _graphs(export: Export) -> Capability:
+def _graphs(export: Export, calls: pl.DataFrame, ops: pl.DataFrame, nodes: pl.DataFrame) -> Capability:
+    """Whether kernels inside CUDA graphs were recorded one by one, and for NCCL's the capture that made them."""
     launches = export.count(schema.GRAPH.table)
+    moving = ops.filter(pl.col("name").str.contains(nccl_domain.SEND_RECV_KERNEL))
     if launches:
-        return Capability(
-            "absent",
-            f"{launches} CUDA graph launches were recorded whole: kernels inside them, NCCL's too, cannot be seen",
-            PROFILE,
-        )
+        reason = f"{launches} CUDA graph launches were recorded whole: kernels inside them, NCCL's too, cannot be seen"
+        if calls.height and moving.is_empty():
+            reason += (
+                f"; none of the {calls.height} ncclSend and ncclRecv calls launched a kernel that was recorded: if they"
+                " were captured into these graphs, each launch moves their bytes again"
+            )
+        return Capability("absent", reason, PROFILE)
     if not export.count(schema.KERNEL.table):
         return Capability("absent", "no kernel was recorded, inside a graph or outside", PROFILE)
+    replayed = moving.filter(pl.col("graph_node_id").is_not_null())
+    untold = replayed.join(nodes, on=["process", "graph_node_id"], how="anti").height
+    if untold:
+        return Capability(
+            "partial",
+            f"{untold} SendRecv kernels ran in CUDA graphs whose making was not recorded: their calls, and so sizes and"
+            " peers, are unknown",
+            f"{PROFILE}   # starting before the graphs are captured",
+        )
     return Capability("present", "no graph was recorded as one opaque row")
 
 

@@ -13,11 +13,12 @@ import polars as pl
 import sqlalchemy as sa
 
 from nsysparse.analysis import Gpu
-from nsysparse.frames import Compute, GpuOps, Labels, Payloads, Ranges, device_key, pid, thread_process
+from nsysparse.frames import Compute, GpuOps, GraphNodes, Labels, Payloads, Ranges, device_key, pid, thread_process
 from nsysparse.intervals import merge
-from nsysparse.source import nixl_domain, nixl_payloads, pack_kernels, schema
+from nsysparse.source import nccl_domain, nixl_domain, nixl_payloads, pack_kernels, schema
 from nsysparse.source.capabilities import capabilities
 from nsysparse.source.export import Export
+from nsysparse.source.graph_nodes import with_making
 from nsysparse.source.launches import with_launches
 from nsysparse.source.payloads import MAX_BYTES, Decoder, decode, read_schemas
 from nsysparse.source.trace import Trace
@@ -60,6 +61,7 @@ def read_trace(
         trace_end = max(_as_int(duration), last)
         ranges = _ranges(events, trace_id, trace_end, session_end=_as_int(duration) or None, anomalies=anomalies)
         payloads = _payloads(export, ranges, labels, anomalies)
+        nodes = _graph_nodes(export, labels, ops, anomalies)
         typed = Ranges.validate(ranges.select(Ranges.column_names()))
         return Trace(
             trace_id=trace_id,
@@ -74,8 +76,9 @@ def read_trace(
             payloads=payloads,
             gpu_ops=ops,
             compute=_compute(export, trace_id, ops),
-            capabilities=capabilities(export, metadata, labels, typed, payloads, ops),
+            capabilities=capabilities(export, metadata, labels, typed, payloads, ops, nodes),
             anomalies=anomalies,
+            graph_nodes=nodes,
         )
 
 
@@ -346,6 +349,28 @@ def _memsets(export: Export) -> pl.DataFrame:
 
 def _graphs(export: Export) -> pl.DataFrame:
     return _gpu_work(export.read(schema.GRAPH), "graph", pl.lit("CUDA graph"), pl.lit(None, dtype=pl.Int64))
+
+
+def _graph_nodes(
+    export: Export, labels: pl.DataFrame, ops: pl.DataFrame, anomalies: Counter[str]
+) -> dy.DataFrame[GraphNodes]:
+    """Nodes of CUDA graphs with their making; none where NCCL is in no graph: a large model's graphs have many."""
+    in_graphs = pl.col("name").str.contains(nccl_domain.ANY_KERNEL) & pl.col("graph_node_id").is_not_null()
+    if labels.filter(nccl_domain.is_nccl()).is_empty() and ops.filter(in_graphs).is_empty():
+        return GraphNodes.create_empty()
+    # One table name has had two meanings: the columns tell.
+    parts = [
+        export.read(spec)
+        for spec in schema.GRAPH_NODES
+        if export.columns(spec.table).issuperset(spec.columns[ours][0] for ours in spec.required)
+    ]
+    if not parts:
+        return GraphNodes.create_empty()
+    nodes = pl.concat(parts).drop_nulls("graph_node_id")
+    unowned = nodes["thread"].null_count()
+    if unowned:
+        anomalies["graph-nodes-without-thread"] += unowned
+    return with_making(_usable_times(nodes.drop_nulls("thread"), "graph-nodes", anomalies, open_ended=False))
 
 
 def _gpus(export: Export, ops: pl.DataFrame) -> tuple[Gpu, ...]:

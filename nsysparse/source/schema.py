@@ -120,6 +120,19 @@ GRAPH = TableSpec(
     required=_GPU_REQUIRED,
 )
 
+_GRAPH_NODES = _ints(
+    start_ns="start",
+    end_ns="end",
+    thread="globalTid",
+    graph_node_id="graphNodeId",
+    original_node_id="originalGraphNodeId",
+)
+# Up to schema 3.7 the second table has the nodes; later it has whole graphs, and other columns under the same name.
+GRAPH_NODES = tuple(
+    TableSpec(table, _GRAPH_NODES, required=frozenset(_GRAPH_NODES) - {"original_node_id"})
+    for table in ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
+)
+
 GPUS = TableSpec(
     "TARGET_INFO_GPU",
     {**_ints(gpu_id="id", cuda_device="cuDevice"), "name": ("name", pl.String)},

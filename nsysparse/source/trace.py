@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import dataframely as dy
 
 from nsysparse.analysis import Capability, Gpu
-from nsysparse.frames import Compute, GpuOps, Labels, Payloads, Ranges
+from nsysparse.frames import Compute, GpuOps, GraphNodes, Labels, Payloads, Ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class Trace:
         trace_id: Short name, unique among the inputs of a command; part of every key.
         duration_ns: Length of the recording, or None when the file does not say.
         gpu_ops: All GPU work, or when so asked only kernels of NCCL and such that pack KV, and copies that matter.
+        graph_nodes: Nodes of CUDA graphs, where NCCL may be inside one; else none.
         anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
     """
 
@@ -34,3 +35,4 @@ class Trace:
     compute: dy.DataFrame[Compute]
     capabilities: dict[str, Capability]
     anomalies: Counter[str] = field(default_factory=Counter)
+    graph_nodes: dy.DataFrame[GraphNodes] = field(default_factory=GraphNodes.create_empty)

@@ -63,6 +63,9 @@ _WORK = "start! end! deviceId! contextId! {green}streamId! correlationId globalP
 _NAMES = "demangledName! shortName!"
 _LAUNCH = "launchType cacheConfig"
 
+_GRAPH_EVENT = "start! end! eventClass! globalTid nameId!"
+_NODES = f"{_GRAPH_EVENT} graphNodeId! originalGraphNodeId"
+
 _GREEN = _WORK.format(green="greenContextId ")
 _PLAIN = _WORK.format(green="")
 
@@ -70,6 +73,7 @@ _ALL = {"StringIds": "id!* value!:TEXT", "CUPTI_ACTIVITY_KIND_RUNTIME": _RUNTIME
 _ALL |= {"TARGET_INFO_GPU": _GPU, "ThreadNames": "nameId! priority globalTid"}
 
 _SINCE_3_0 = {
+    "CUDA_GRAPH_EVENTS": _NODES,
     "CUPTI_ACTIVITY_KIND_KERNEL": f"{_PLAIN} {_NAMES} mangledName {_LAUNCH} {_KERNEL}",
     "CUPTI_ACTIVITY_KIND_MEMCPY": f"{_PLAIN} {_MEMCPY} virtualAddress",
     "CUPTI_ACTIVITY_KIND_MEMSET": f"{_PLAIN} {_MEMSET}",
@@ -92,6 +96,8 @@ _SINCE_3_25 = {
     "CUPTI_ACTIVITY_KIND_KERNEL": f"{_GREEN} {_NAMES} mangledName {_LAUNCH} {_KERNEL} {_KERNEL_3_25}",
     "CUPTI_ACTIVITY_KIND_MEMCPY": f"{_GREEN} {_MEMCPY} virtualAddress copyCount",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": f"{_GREEN} graphId! graphExecId!",
+    "CUDA_GRAPH_EVENTS": f"{_GRAPH_EVENT} graphId originalGraphId graphExecId",
+    "CUDA_GRAPH_NODE_EVENTS": _NODES,
     "TARGET_INFO_CUDA_DEVICE": "gpuId cudaId! pid! uuid:TEXT numMultiprocessors",
     "TARGET_INFO_SESSION_START_TIME": "utcEpochNs utcTime:TEXT localTime:TEXT systemClockNs",
     "NVTX_PAYLOAD_SCHEMAS": "domainId schemaId name:TEXT type flags numEntries payloadSize alignTo",

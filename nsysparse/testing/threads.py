@@ -179,6 +179,24 @@ class Thread:
         )
         return call
 
+    def graph_node(self, node: int, at: int, *, original: int | None = None) -> None:
+        """A node of a CUDA graph made at an instant; with `original`, as a clone of that node.
+
+        Capturing a stream makes a node inside the call that would launch its kernel; instantiating the graph clones it
+        once more. Kernels of replays refer to the clone (`graphNodeId`).
+        """
+        store = self.process.store
+        newer = "CUDA_GRAPH_NODE_EVENTS"
+        store.add(
+            newer if store.has(newer) else "CUDA_GRAPH_EVENTS",
+            start=at,
+            end=at,
+            globalTid=self.global_tid,
+            nameId=store.string("Graph Node Creation"),
+            graphNodeId=node,
+            originalGraphNodeId=original,
+        )
+
     def _event(
         self,
         kind: int,

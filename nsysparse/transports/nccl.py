@@ -2,7 +2,7 @@
 
 A call has bytes and peer, a kernel has time; they meet through the launch. One kernel can serve many calls (a group),
 several kernels one group. A kernel without a recorded call is a transfer of unknown size, and a call without a kernel
-a transfer of unknown time: neither is dropped.
+a transfer of unknown time: neither is dropped. A call captured into a CUDA graph moves data once for each replay.
 """
 
 import dataframely as dy
@@ -13,6 +13,7 @@ from nsysparse.frames import Found, found_frame
 from nsysparse.source import nccl_domain, schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.launching import launching
+from nsysparse.transports.nccl_graphs import REPLAY_KEYS_FROM, per_replay, with_issue
 from nsysparse.transports.nccl_groups import CALL, GROUP_END, GROUP_START, launching_range
 
 NAME = "nccl"
@@ -34,7 +35,8 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     ranges = _ranges(trace, ops)
     kernels = _kernels(trace, ops, ranges)
     found = pl.concat([_from_calls(trace, ranges, kernels), _from_lone_kernels(kernels)], how="diagonal")
-    order = ["process", "thread", "call_start_ns", "start_ns", "device_id", "end_ns", "issue"]
+    # All transfers of a replay have the call that launched the graph: there the order within the graph decides.
+    order = ["process", "thread", "call_start_ns", "pass_number", "issue", "start_ns", "device_id", "end_ns"]
     return found_frame(
         found.sort(order, nulls_last=True).with_columns(
             trace_id=pl.lit(trace.trace_id),
@@ -56,7 +58,7 @@ def _ranges(trace: Trace, ops: pl.DataFrame) -> pl.DataFrame:
     starts, ends = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
     launched = np.zeros(ranges.height, dtype=bool)
     calls = ranges.with_row_index("row").filter(pl.Series(kinds == CALL))
-    launched[launching(ops, calls, "row").drop_nulls().to_numpy()] = True
+    launched[_issuing(ops, calls, "row").drop_nulls().to_numpy()] = True
     owner = np.full(ranges.height, -1, dtype=np.int64)
     for rows in _by_thread(ranges["thread"]):
         position = launching_range(kinds[rows], starts[rows], ends[rows], launched[rows])
@@ -66,6 +68,12 @@ def _ranges(trace: Trace, ops: pl.DataFrame) -> pl.DataFrame:
     return ranges.with_columns(owner=owned).with_columns(owner=pl.when(pl.col("owner") >= 0).then("owner"))
 
 
+def _issuing(ops: pl.DataFrame, ranges: pl.DataFrame, key: str) -> pl.Series:
+    """For each operation the `key` of the innermost of these ranges in which it was issued; null where in none."""
+    issue = {f"launch_{name}": pl.col(f"issued_{name}") for name in ("thread", "start_ns", "end_ns")}
+    return launching(ops.select(**issue), ranges, key)
+
+
 def _by_thread(threads: pl.Series) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """Row positions of each thread, in row order."""
     grouped = pl.DataFrame({"thread": threads}).with_row_index("row").group_by("thread", maintain_order=True)
@@ -73,9 +81,14 @@ def _by_thread(threads: pl.Series) -> list[np.ndarray[tuple[int], np.dtype[np.in
 
 
 def _nccl_kernels(trace: Trace) -> pl.DataFrame:
-    return trace.gpu_ops.filter(
+    kernels = trace.gpu_ops.filter(
         (pl.col("kind") == "kernel") & pl.col("name").str.contains(nccl_domain.ANY_KERNEL)
     ).with_columns(is_send_recv=pl.col("name").str.contains(nccl_domain.SEND_RECV_KERNEL))
+    return with_issue(kernels, trace.graph_nodes)
+
+
+def _owners(ranges: pl.DataFrame) -> pl.DataFrame:
+    return ranges.filter(pl.col("range_id").is_in(ranges["owner"].drop_nulls().unique().cast(pl.UInt32).implode()))
 
 
 def _kernels(trace: Trace, ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFrame:
@@ -85,8 +98,7 @@ def _kernels(trace: Trace, ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFr
     SendRecv kernel, several communicators (each has kernels of its own) or collectives: NCCL names a kernel after the
     first of the operations it serves, and nothing says which kernel served which.
     """
-    owners = ranges.filter(pl.col("range_id").is_in(ranges["owner"].drop_nulls().unique().cast(pl.UInt32).implode()))
-    owner = launching(ops, owners, "range_id").alias("owner")
+    owner = _issuing(ops, _owners(ranges), "range_id").alias("owner")
     communicators = ranges.join(trace.payloads.select("range_id", "communicator"), on="range_id", how="left")
     served = communicators.group_by("owner").agg(
         serves_calls=pl.col("name").is_in(list(SIDES)).any(),
@@ -99,7 +111,7 @@ def _kernels(trace: Trace, ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFr
         .join(served.drop_nulls("owner"), on="owner", how="left")
         .with_columns(pl.col("serves_calls", "is_mixed").fill_null(value=False))
     )
-    has_send_recv = pl.col("is_send_recv").any().over("owner")
+    has_send_recv = pl.col("is_send_recv").any().over("owner", "replay")
     other = pl.col("serves_calls") & (pl.col("is_mixed") | ~has_send_recv)
     return ops.filter(pl.col("is_send_recv") | other).sort("start_ns", "end_ns", "device_id", "op_id")
 
@@ -116,7 +128,9 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
         call_end_ns="end_ns",
         issue=pl.col("range_id").cast(pl.Int64),
     )
-    work = kernels.filter("serves_calls").group_by("owner").agg(
+    work = kernels.filter("serves_calls").group_by("owner", "replay").agg(
+        pl.col("pass_number").first(),
+        pl.col("launch_thread", "launch_start_ns", "launch_end_ns").first(),
         pl.col("start_ns").min(),
         pl.col("end_ns").max(),
         length=(pl.col("end_ns") - pl.col("start_ns")).sum(),
@@ -127,20 +141,30 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
         device_count=pl.col("device_id").n_unique().cast(pl.UInt32),
         gpu_id=pl.when(pl.col("device_id").n_unique() == 1).then(pl.col("gpu_id").first()),
         channels=pl.col("grid_x").max(),
+        replay_key=REPLAY_KEYS_FROM + pl.col("op_id").cast(pl.Int64).min(),
     )  # fmt: skip
-    calls = (
-        calls.join(trace.payloads.select("range_id", "communicator", "bytes", "peer"), on="range_id", how="left")
-        .join(work, on="owner", how="left")
-        .with_columns(
-            kernel_ops=pl.when(pl.col("kernel_count").is_not_null()).then(pl.len().over("owner")).cast(pl.UInt32),
-            kernel_count=pl.col("kernel_count").fill_null(0),
-            group_key=pl.when(pl.col("kernel_count").is_not_null()).then("owner"),
-            bytes_source=pl.when(pl.col("bytes").is_not_null()).then(pl.lit("payload")),
-        )
+    calls = calls.join(
+        trace.payloads.select("range_id", "communicator", "bytes", "peer"), on="range_id", how="left"
+    ).with_columns(is_first_use=_is_first())
+    calls = per_replay(calls, work, _captured(trace, ranges)).with_columns(
+        group_key=pl.when(pl.col("replay").is_null()).then("owner").otherwise("replay_key"),
+        bytes_source=pl.when(pl.col("bytes").is_not_null()).then(pl.lit("payload")),
+    )
+    calls = calls.with_columns(
+        kernel_ops=pl.when(pl.col("kernel_count").is_not_null()).then(pl.len().over("group_key")).cast(pl.UInt32),
+        kernel_count=pl.col("kernel_count").fill_null(0),
     )
     calls = _with_ranks(trace, calls)
     calls = _share_time(calls)
     return calls.with_columns(pl.col("communicator").cast(pl.String)).drop("range_id", "owner", "length")
+
+
+def _captured(trace: Trace, ranges: pl.DataFrame) -> pl.Series:
+    """Range ids of launching ranges inside which nodes of a CUDA graph were made: what they serve was captured."""
+    made = trace.graph_nodes.filter(pl.col("graph_node_id") == pl.col("root_node_id")).rename(
+        {"thread": "issued_thread", "start_ns": "issued_start_ns", "end_ns": "issued_end_ns"}
+    )
+    return _issuing(made, _owners(ranges), "range_id").drop_nulls().unique()
 
 
 def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
@@ -164,7 +188,6 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         .with_columns(by_device=pl.col("rank").list.first())
         .drop("rank")
     )
-    first = pl.struct("call_start_ns", "issue").rank("ordinal").over("process", "communicator", "peer", "side") == 1
     known = calls.join(only, on=lane, how="left", maintain_order="left").join(
         by_device, on=[*lane, "device_id"], how="left", maintain_order="left"
     )
@@ -173,18 +196,23 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             is_self=pl.col("peer") == pl.col("rank"),
             is_first_use=pl.when(pl.col("communicator").is_not_null()).then(
-                pl.col("created").fill_null(value=False) & first
+                pl.col("created").fill_null(value=False) & pl.col("is_first_use")
             ),
         )
         .drop("created", "own", "by_device")
     )
 
 
+def _is_first() -> pl.Expr:
+    """First call of its communicator, peer and side: if that was captured, its replays find the connection made."""
+    return pl.struct("call_start_ns", "issue").rank("ordinal").over("process", "communicator", "peer", "side") == 1
+
+
 def _share_time(calls: pl.DataFrame) -> pl.DataFrame:
     """Divide each group's kernel time equally among its calls: sizes that ranges or the other side tell come later."""
     alone = calls.filter((pl.col("kernel_ops") == 1) | pl.col("kernel_ops").is_null())
-    shared = calls.filter(pl.col("kernel_ops") > 1).sort("owner", "issue")
-    place = pl.int_range(pl.len()).over("owner")
+    shared = calls.filter(pl.col("kernel_ops") > 1).sort("group_key", "issue")
+    place = pl.int_range(pl.len()).over("group_key")
     part = pl.col("length") // pl.col("kernel_ops") + (place < pl.col("length") % pl.col("kernel_ops")).cast(pl.Int64)
     return pl.concat([alone.with_columns(time_ns="length"), shared.with_columns(time_ns=part)])
 
@@ -207,4 +235,8 @@ def _from_lone_kernels(kernels: pl.DataFrame) -> pl.DataFrame:
         thread="launch_thread",
         call_start_ns="launch_start_ns",
         call_end_ns="launch_end_ns",
+        **{
+            f"captured_{name}": pl.when(pl.col("replay").is_not_null()).then(f"issued_{name}")
+            for name in ("thread", "start_ns", "end_ns")
+        },
     )  # fmt: skip

@@ -95,3 +95,18 @@ def test_an_existing_file_is_not_replaced_unasked(sample: Callable[[str], Path],
     result = CliRunner().invoke(cli, ["export", str(sample(GROUPED)), "--frame", "gpu_ops", "-o", str(target)])
     assert result.exit_code != 0
     assert target.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(("purpose", "purposes"), [("all", {"kv", "unknown"}), ("kv", {"kv"})])
+def test_export_of_some_purposes(purpose: str, purposes: set[str], sample: Callable[[str], Path]) -> None:
+    trace = sample("synthetic/pd-oneprofile.sqlite")
+
+    def rows(frame: str, *options: str) -> pl.DataFrame:
+        return pl.read_csv(io.StringIO(run("export", trace, "--frame", frame, *options).stdout))
+
+    kept = rows("transfers", "--purpose", purpose)
+    assert set(kept["purpose"]) == purposes
+    everything = rows("transfers").filter(pl.col("purpose").is_in(purposes))
+    assert kept.equals(everything)
+    moving = kept.filter("is_movement")["transfer_id"]
+    assert set(rows("attributions", "--purpose", purpose)["transfer_id"]) == set(moving)

@@ -192,3 +192,87 @@ def test_quiet_says_nothing_but_errors(sample: Callable[[str], Path], tmp_path: 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
     assert "no such file" in run("report", "missing.sqlite", "-q", cwd=tmp_path).stderr
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """One send of KV (1000 bytes), one that nothing explains (200), one of a load balancer (30)."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    process = builder.process(pid=1)
+    thread = process.thread(tid=1)
+    for index, (text, nbytes) in enumerate([("kv_transfer request=r", 1000), ("step", 200), ("eplb: move", 30)]):
+        at = 1000 * (index + 1)
+        thread.push_pop(text, at - 10, at + 50)
+        thread.nccl("ncclSend", at, at + 10, communicator=7, nbytes=nbytes, peer=1)
+        launch = thread.launch(at + 2, at + 4)
+        process.kernel("ncclDevKernel_SendRecv(args)", at + 100, at + 100 + nbytes, launch=launch, stream=20)
+    return builder.write(tmp_path / "mixed.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("purpose", "counted", "left_out"),
+    [
+        ("kv+unknown", {"kv": 1000, "unknown": 200}, [("other", "weights/eplb", 30)]),
+        ("kv", {"kv": 1000}, [("unknown", "no rule matched", 200), ("other", "weights/eplb", 30)]),
+        ("all", {"kv": 1000, "unknown": 200, "other": 30}, []),
+    ],
+)
+def test_purposes_that_count_and_those_left_out(
+    mixed: Path, tmp_path: Path, purpose: str, counted: dict[str, int], left_out: list[tuple[str, str, int]]
+) -> None:
+    report = json.loads(run("report", mixed, "-f", "json", "-o", "-", "--purpose", purpose, cwd=tmp_path).stdout)
+    totals = report["totals"]
+    assert {name: each["bytes"] for name, each in totals["by_purpose"].items()} == counted
+    total = sum(counted.values())
+    assert (totals["bytes"], totals["time_ns"], totals["kernel_count"]) == (total, total, len(counted))
+    assert [(each["purpose"], each["rule"], each["bytes"]) for each in report["excluded"]] == left_out
+    assert [each["kernel_count"] for each in report["excluded"]] == [1] * len(left_out)
+    assert sum(link["bytes"] for link in report["links"]) == total
+    assert sum(each["bytes"] for each in report["requests"]) + report["unattributed"]["request"]["bytes"] == total
+    source = "default" if purpose == "kv+unknown" else "option"
+    assert report["settings"]["purpose"] == {"value": purpose, "source": source}
+    assert ("1 known to be other traffic" in report["verdict"]["text"]) == (purpose == "all")
+
+
+def test_the_page_says_what_counts_though_it_is_other(mixed: Path, tmp_path: Path) -> None:
+    told = {
+        purpose: run("report", mixed, "-f", "markdown", "-o", "-", "--purpose", purpose, cwd=tmp_path).stdout
+        for purpose in ("kv+unknown", "kv", "all")
+    }
+    assert "are counted although they are known to be other traffic" in told["all"]
+    assert "are counted although they are known" not in told["kv+unknown"]
+    assert "Left out: not KV" in told["kv+unknown"]
+    assert "Left out: not proven to be KV" in told["kv"]
+    assert "Left out" not in told["all"]
+
+
+def test_where_nothing_is_proven_kv_says_what_may_be(tmp_path: Path) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    thread = builder.process(pid=1).thread(tid=1)
+    for at, text in ((100, "step"), (200, "eplb: move"), (300, "step")):
+        thread.push_pop(text, at - 10, at + 50)
+        thread.nccl("ncclSend", at, at + 10, communicator=7, nbytes=8, peer=1)
+    done = run("report", builder.write(tmp_path / "t.sqlite"), "-f", "text", "--purpose", "kv", cwd=tmp_path)
+    assert done.stdout.startswith(
+        "No proven KV transfer found: of 3 Send/Recv transfers in 0 kernels, 2 may be KV, but nothing proves it, the"
+        " others are other traffic (weights/eplb)."
+    )
+
+
+def test_a_purpose_that_does_not_exist_is_refused(mixed: Path, tmp_path: Path) -> None:
+    done = run("report", mixed, "--purpose", "weights", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "kv+unknown" in done.stderr
+
+
+def test_whole_graphs_stand_in_the_verdict_with_what_would_show_them(tmp_path: Path) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    process = builder.process(pid=1)
+    thread = process.thread(tid=1)
+    thread.nccl("ncclSend", 100, 110, communicator=7, nbytes=64, peer=1)
+    process.kernel("gemm", 200, 300, launch=thread.launch(120, 130))
+    process.graph(1000, 2000, launch=thread.launch(900, 910, "cudaGraphLaunch_v10000"))
+    done = run("report", builder.write(tmp_path / "t.sqlite"), "-f", "text", cwd=tmp_path)
+    first = " ".join(done.stdout.splitlines()[:3])
+    assert "no kernel of theirs was recorded: 1 CUDA graph launches were recorded whole" in first
+    assert "--cuda-graph-trace=node" in first

@@ -266,3 +266,29 @@ def test_every_transfer_keeps_its_row(tmp_path: Path) -> None:
     study = scene.study(tmp_path)
     assert study.transfers["transfer_id"].to_list() == list(range(5))
     assert study.transfers.select(pl.col("layer"), "layer_provenance").rows() == [(i, "exact") for i in range(5)]
+
+
+def test_a_replay_has_the_layer_of_its_capture_and_the_request_of_its_launch(tmp_path: Path) -> None:
+    scene = Scene()
+    captured, launched = "model.layers.4", "kv_step step=1 phase=prefill"
+    for at, node, around in ((100, 1, captured), (200, 2, "model.layers.5"), (300, 3, "request:capture")):
+        scene.thread.push_pop(around, at - 5, at + 20)
+        scene.thread.nccl("ncclSend", at, at + 10, nbytes=1000, peer=1)
+        scene.thread.graph_node(node, at + 5)
+        scene.thread.graph_node(10 + node, 350, original=node)
+    for index, inside in enumerate((launched, "kv_transfer layer=9 request=b")):
+        at = 1000 * (index + 1)
+        scene.thread.push_pop(f"request:req-{index}", at - 20, at + 40)
+        scene.thread.push_pop(inside, at - 10, at + 30)
+        launch = scene.thread.launch(at, at + 5, "cudaGraphLaunch_v10000")
+        for node in (11, 12, 13):
+            start = at + 100 * (node - 10)
+            scene.process.kernel(SEND_RECV, start, start + 50, launch=launch, graphNodeId=node, stream=20)
+    study = scene.study(tmp_path)
+    assert shares(study) == [
+        (4, "nested", "req-0", "nested", 1000, 50),
+        (5, "nested", "req-0", "nested", 1000, 50),
+        (None, None, "req-0", "nested", 1000, 50),
+        *[(9, "exact", "b", "exact", 1000, 50)] * 3,
+    ]
+    assert study.transfers["phase"].to_list() == ["prefill"] * 3 + [None] * 3
