@@ -96,6 +96,28 @@ class GpuOps(dy.Schema):
     grid_x = dy.Int64(nullable=True, metadata={"about": "blocks of a kernel; for NCCL's, its channels"})
 
 
+class UcpEvents(dy.Schema):
+    """What nsys recorded of UCX: calls that start an operation, and spans from that call to its completion."""
+
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    event_id = dy.UInt32(nullable=False, metadata={"about": "number of the event"})
+    kind = dy.String(
+        nullable=False, metadata={"about": "`submit` (the call), or `progress` (from the call to its completion)"}
+    )
+    name = dy.String(nullable=False, metadata={"about": "the function, as recorded; empty when it is not"})
+    process = dy.Int64(nullable=False, metadata={"about": "global process id of the export"})
+    thread = dy.Int64(nullable=False, metadata={"about": "global thread id of the export"})
+    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    end_ns = dy.Int64(nullable=True, metadata={"about": "first instant after it; null when it was not recorded"})
+    address = dy.UInt64(nullable=True, metadata={"about": "of the message's buffer"})
+    bytes = dy.Int64(nullable=True, metadata={"about": "size of the packed message; null when not known"})
+    tag = dy.UInt64(nullable=True, metadata={"about": "what matches a tagged send with its receive"})
+    worker = dy.UInt64(nullable=True, metadata={"about": "the process's UCP worker, where it has exactly one"})
+    peer_worker = dy.UInt64(nullable=True, metadata={"about": "the other side's UCP worker; null when not recorded"})
+
+
 class Found(dy.Schema):
     """Point-to-point data movements as a transport finds them, each seen from one side of it."""
 
@@ -117,7 +139,7 @@ class Found(dy.Schema):
     device_count = dy.UInt32(nullable=True, metadata={"about": "devices on which these kernels ran"})
     group_key = dy.Int64(nullable=True, metadata={"about": "equal for transfers of a trace that share kernels"})
     bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
-    bytes_source = dy.String(nullable=True, metadata={"about": "payload, memcpy, annotation or computed"})
+    bytes_source = dy.String(nullable=True, metadata={"about": "payload, ucx, memcpy, annotation or computed"})
     communicator = dy.String(nullable=True, metadata={"about": "decimal digits: ids exceed 2^63"})
     rank = dy.Int64(
         nullable=True, metadata={"about": "own rank in the communicator; null when neither recorded nor implied"}

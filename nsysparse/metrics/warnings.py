@@ -28,6 +28,8 @@ MESSAGES = {
     "ranges-without-thread": "NVTX ranges without a thread, left out",
     "rates-above-peak": "movements faster than the link's peak: bytes, pairing or link are wrong",
     "groups-on-several-devices": "transfers of groups whose kernels ran on several devices: which ran where is unknown",
+    "ucx-rows-with-impossible-times": "UCX operations that end before they start, left out",
+    "ucx-rows-without-thread": "UCX operations without a thread, left out",
     "sides-disagree-on-purpose": "pairs of which one side says KV and the other says not; taken for KV",
     "sizes-impossible": "sizes above 2^48 bytes in payloads or annotations, taken for unknown",
     "sides-disagree-on-layer": "pairs whose two sides name different layers; the receive side's was kept",

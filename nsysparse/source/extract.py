@@ -20,9 +20,10 @@ from nsysparse.source.export import Export
 from nsysparse.source.launches import with_launches
 from nsysparse.source.payloads import Decoder, decode, read_schemas
 from nsysparse.source.trace import Trace
+from nsysparse.source.ucp import read_ucp
+from nsysparse.source.usable import usable_times
 
 _OF_SOME_KIND = ("grid_x", "src_device_id", "dst_device_id", "copy_count")  # of kernels, of copies
-MAX_TIME_NS = 2**62
 MAX_GPU_WORK_NS = 2**50  # 13 days: no kernel runs longer, and sums of thousands such still fit 64 bits
 _STYLES = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
 
@@ -72,6 +73,7 @@ def read_trace(
             payloads=payloads,
             gpu_ops=ops,
             capabilities=capabilities(export, metadata, labels, typed, payloads, ops),
+            ucp=read_ucp(export, trace_id, anomalies),
             anomalies=anomalies,
         )
 
@@ -90,25 +92,6 @@ def _string_ids_like(pattern: str) -> sa.Select[Any]:
 
 def _as_int(value: object) -> int:
     return value if isinstance(value, int) else 0
-
-
-def _usable_times(
-    frame: pl.DataFrame,
-    what: str,
-    anomalies: Counter[str],
-    longest: int = 2 * MAX_TIME_NS - 1,
-    *,
-    open_ended: bool = True,
-) -> pl.DataFrame:
-    """Without rows whose times are beyond any clock, run backwards or last too long; `open_ended` keeps null ends."""
-    sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & pl.col("end_ns").is_between(
-        -MAX_TIME_NS, MAX_TIME_NS
-    ).fill_null(value=open_ended)
-    length = pl.col("end_ns") - pl.col("start_ns")
-    kept = frame.filter(sane).filter(length.is_between(0, longest).fill_null(value=open_ended))
-    if frame.height > kept.height:
-        anomalies[f"{what}-with-impossible-times"] += frame.height - kept.height
-    return kept
 
 
 def _nvtx_events(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
@@ -134,7 +117,7 @@ def _nvtx_events(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
     unowned = events["thread"].null_count()
     if unowned:
         anomalies["ranges-without-thread"] += unowned
-    return _usable_times(events.filter(pl.col("thread").is_not_null()), "ranges", anomalies).with_columns(
+    return usable_times(events.filter(pl.col("thread").is_not_null()), "ranges", anomalies).with_columns(
         process=thread_process(pl.col("thread")), domain_id=pl.col("domain_id").fill_null(0)
     )
 
@@ -229,7 +212,7 @@ def _gpu_ops(
     placed = ops.filter(pl.col("device_id").is_not_null())
     if placed.height < ops.height:
         anomalies["gpu-work-without-device"] += ops.height - placed.height
-    ops = _usable_times(placed, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS, open_ended=False)
+    ops = usable_times(placed, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS, open_ended=False)
     order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
     ops = (
         ops.sort(order, nulls_last=True)

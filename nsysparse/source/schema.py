@@ -110,6 +110,26 @@ GRAPH = TableSpec(
     required=_GPU_REQUIRED,
 )
 
+UCP_WORKERS = TableSpec(
+    "UCP_WORKERS",
+    _ints(thread="globalTid", worker="workerUid"),
+    required=frozenset({"thread", "worker"}),
+)
+# Parameters are missing where the UCX is old (size before 1.14, peer before 1.12) or NSYS_UCP_COMM_PARAMS=0.
+_UCP = _ints(
+    start_ns="start",
+    end_ns="end",
+    thread="globalTid",
+    name_id="textId",
+    address="bufferAddr",
+    bytes="packedSize",
+    peer_worker="peerWorkerUid",
+    tag="tag",
+)
+_UCP_REQUIRED = frozenset({"start_ns", "end_ns", "thread"})
+UCP_SUBMIT = TableSpec("UCP_SUBMIT_EVENTS", _UCP, required=_UCP_REQUIRED)
+UCP_PROGRESS = TableSpec("UCP_PROGRESS_EVENTS", _UCP, required=_UCP_REQUIRED)
+
 GPUS = TableSpec(
     "TARGET_INFO_GPU",
     {**_ints(gpu_id="id", cuda_device="cuDevice"), "name": ("name", pl.String)},

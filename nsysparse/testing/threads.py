@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Unpack
 
+from nsysparse.testing.ids import signed
 from nsysparse.testing.payloads import NcclFacts, nccl_payload
 from nsysparse.testing.store import Row, Value
 
@@ -132,6 +133,41 @@ class Thread:
             },
         )
         return call
+
+    def ucp_worker(self, uid: int) -> None:
+        """The UCP worker that this thread made."""
+        self.process.store.add("UCP_WORKERS", globalTid=self.global_tid, workerUid=signed(uid))
+
+    def ucx(
+        self,
+        function: str,
+        start: int,
+        end: int,
+        *,
+        done: int | None = None,
+        address: int | None = 0x7F00_0000_0000,
+        nbytes: int | None = None,
+        tag: int | None = None,
+        peer: int | None = None,
+    ) -> None:
+        """A call of UCX that submits an operation, and with `done` the span from the call to its completion.
+
+        Args:
+            function: Such as `ucp_tag_send_nbx`.
+            start: When the host entered it, ns.
+            end: When the host left it, ns.
+            done: When the completion was noticed, ns; None: it completed inside the call.
+            address: Of the buffer.
+            nbytes: Packed size.
+            tag: Of a tagged message.
+            peer: Uid of the other side's worker.
+        """
+        numbers = {"bufferAddr": address, "peerWorkerUid": peer, "tag": tag}
+        columns: Row = {name: None if value is None else signed(value) for name, value in numbers.items()}
+        columns |= {"globalTid": self.global_tid, "textId": self.process.store.string(function), "packedSize": nbytes}
+        self.process.store.add("UCP_SUBMIT_EVENTS", **columns, start=start, end=end)
+        if done is not None:
+            self.process.store.add("UCP_PROGRESS_EVENTS", **columns, start=start, end=done)
 
     def _event(
         self,

@@ -9,7 +9,7 @@ import polars as pl
 from nsysparse.frames import Found
 from nsysparse.source.schema import TableSpec
 from nsysparse.source.trace import Trace
-from nsysparse.transports import nccl
+from nsysparse.transports import nccl, ucx
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +30,7 @@ class Transport:
 
 
 # Best source first: of several that recorded one movement the earlier one stands.
-TRANSPORTS = (Transport(nccl.NAME, nccl.ABOUT, nccl.NEEDS, nccl.find),)
+TRANSPORTS = (
+    Transport(nccl.NAME, nccl.ABOUT, nccl.NEEDS, nccl.find),
+    Transport(ucx.NAME, ucx.ABOUT, ucx.NEEDS, ucx.find),
+)
