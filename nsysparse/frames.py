@@ -64,6 +64,21 @@ class Payloads(dy.Schema):
     device = dy.Int64(nullable=True, metadata={"about": "CUDA device of a communicator's creation"})
 
 
+class NcclOps(dy.Schema):
+    """Sends and Receives as `nsys profile -t nccl` records them (experimental): calls, and GPU work per channel."""
+
+    range_id = dy.UInt32(nullable=False, metadata={"about": "number of the range or mark"})
+    side = dy.String(nullable=False, metadata={"about": "send or recv"})
+    is_gpu = dy.Bool(nullable=False, metadata={"about": "the range is the GPU's work on a channel, not the call"})
+    api_id = dy.Int64(nullable=False, metadata={"about": "joins a call and its GPU work, within the process"})
+    communicator = dy.UInt64(nullable=True, metadata={"about": "NCCL's 64-bit id"})
+    bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
+    peer = dy.Int64(nullable=True, metadata={"about": "the other rank in the communicator; null when not recorded"})
+    rank = dy.Int64(nullable=True, metadata={"about": "own rank in the communicator; null when not recorded"})
+    rank_count = dy.Int64(nullable=True, metadata={"about": "ranks in the communicator"})
+    device = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal of the device"})
+
+
 class GpuOps(dy.Schema):
     """Kernels, copies, memsets and whole-graph launches, with the launching call where one was recorded."""
 

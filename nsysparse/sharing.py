@@ -18,7 +18,8 @@ def share_time(transfers: pl.DataFrame) -> pl.DataFrame:
     Returns:
         The same rows in the same order; the sum over each group is what it was, exactly.
     """
-    fused = transfers.filter((pl.col("kernel_ops") > 1) & pl.col("group_key").is_not_null())
+    # Below zero: the group is one kernel, and advanced tracing told how much of it each transfer took.
+    fused = transfers.filter((pl.col("kernel_ops") > 1) & (pl.col("group_key") >= 0))
     issue = pl.col("side").replace_strict(_SIDES, default=None, return_dtype=pl.Int8)
     ordered = fused.sort(*GROUP, "peer", issue, "call_start_ns", "transfer_id", nulls_last=True)
     parts: list[int] = []

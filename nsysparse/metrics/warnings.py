@@ -22,6 +22,10 @@ MESSAGES = {
     " number of layers",
     "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"
     " only the side with more transfers was counted",
+    "nccl-trace-rows-experimental": "files with rows of `nsys -t nccl`, whose JSON is not documented: reading them is"
+    " experimental, so compare with a capture that traces NVTX",
+    "nccl-trace-rows-unusable": "Send and Recv rows of `nsys -t nccl` that do not say which call they belong to, left"
+    " out: export with --include-json=true",
     "payloads-not-decodable": "payloads of NCCL ranges that fit no schema of the file",
     "ranges-never-closed": "NVTX ranges that nobody closed; they end with the recording",
     "ranges-with-impossible-times": "NVTX ranges that end before they start, left out",

@@ -17,6 +17,7 @@ def capabilities(
     labels: pl.DataFrame,
     ranges: pl.DataFrame,
     payloads: pl.DataFrame,
+    nccl_ops: pl.DataFrame,
     ops: pl.DataFrame,
 ) -> dict[str, Capability]:
     """Facts by name, in the order in which a reader needs them.
@@ -27,11 +28,16 @@ def capabilities(
         labels: Labels of `ranges`.
         ranges: NVTX ranges and marks.
         payloads: What NCCL's payloads said.
+        nccl_ops: What advanced NCCL tracing said.
         ops: GPU operations that were read (perhaps only NCCL's).
     """
     nccl = ranges.join(labels.filter(nccl_domain.is_nccl()), on="label_id")
-    calls = nccl.filter(pl.col("name").is_in([*nccl_domain.SENDS, *nccl_domain.RECEIVES]))
-    talking = nccl.filter(pl.col("name").is_in([*nccl_domain.SENDS, *nccl_domain.RECEIVES, *nccl_domain.COLLECTIVES]))
+    moving = [*nccl_domain.SENDS, *nccl_domain.RECEIVES, *nccl_domain.PUTS]
+    traced = nccl_ops.filter(~pl.col("is_gpu"))
+    is_call = pl.col("name").is_in(moving) | pl.col("range_id").is_in(traced["range_id"].implode())
+    calls = nccl.filter(is_call)
+    talking = nccl.filter(is_call | pl.col("name").is_in(nccl_domain.COLLECTIVES))
+    payloads = pl.concat([payloads, traced.select("range_id", "communicator", "bytes")], how="diagonal")
     return {
         "nvtx_ranges": _rows(export, schema.NVTX.table, "no NVTX event was recorded"),
         "gpu_kernels": _rows(export, schema.KERNEL.table, "no kernel was recorded"),

@@ -18,6 +18,7 @@ from nsysparse.source import schema
 from nsysparse.source.capabilities import capabilities
 from nsysparse.source.export import Export
 from nsysparse.source.launches import with_launches
+from nsysparse.source.nccl_trace import SIDES, is_traced, read_nccl_trace
 from nsysparse.source.payloads import Decoder, decode, read_schemas
 from nsysparse.source.trace import Trace
 from nsysparse.source.ucp import read_ucp
@@ -58,7 +59,9 @@ def read_trace(
         last = max(_as_int(events["end_ns"].max()), _as_int(events["start_ns"].max()), _as_int(ops["end_ns"].max()))
         trace_end = max(_as_int(duration), last)
         ranges = _ranges(events, trace_id, trace_end, session_end=_as_int(duration) or None, anomalies=anomalies)
-        payloads = _payloads(export, ranges, anomalies)
+        own = ranges.join(labels.filter(is_traced()), on="label_id", how="anti")
+        payloads = _payloads(export, own, anomalies)
+        nccl_ops = read_nccl_trace(ranges, labels, anomalies)
         typed = Ranges.validate(ranges.select(Ranges.column_names()))
         return Trace(
             trace_id=trace_id,
@@ -72,7 +75,8 @@ def read_trace(
             ranges=typed,
             payloads=payloads,
             gpu_ops=ops,
-            capabilities=capabilities(export, metadata, labels, typed, payloads, ops),
+            capabilities=capabilities(export, metadata, labels, typed, payloads, nccl_ops, ops),
+            nccl_ops=nccl_ops,
             ucp=read_ucp(export, trace_id, anomalies),
             anomalies=anomalies,
         )
@@ -99,12 +103,17 @@ def _nvtx_events(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
     wanted = (*_STYLES, schema.NVTX_DOMAIN_CREATE)
     where = sa.column("eventType").in_(wanted)
     present = export.columns(schema.NVTX.table)
-    # Only rows of a named domain called nccl…: other payloads can be anything and of any size.
+    # Only rows that may be NCCL's by their name: other payloads can be anything and of any size.
     of_nccl: sa.ColumnElement[bool] = sa.false()
     if "text" in present:
         of_nccl = of_nccl | sa.column("text").like("nccl%")
     if "textId" in present:
         of_nccl = of_nccl | sa.column("textId").in_(_string_ids_like("nccl%"))
+    if "category" in present:  # advanced tracing has no prefix, but categories
+        named: list[sa.ColumnElement[bool]] = []
+        named += [sa.column("textId").in_(_string_ids_like(name)) for name in SIDES if "textId" in present]
+        named += [sa.column("text") == name for name in SIDES if "text" in present]
+        of_nccl = of_nccl | (sa.column("category").is_not(None) & sa.or_(sa.false(), *named))
     extra: dict[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] = {}
     for ours, (theirs, dtype) in schema.NVTX_PAYLOAD_COLUMNS.items():
         if export.holds(schema.NVTX.table, theirs):  # nearly always empty: one scan is cheaper than a test per row

@@ -38,6 +38,7 @@ NVTX = TableSpec(
             end_thread="endGlobalTid",
             text_id="textId",
             domain_id="domainId",
+            category="category",
         ),
         "text": ("text", pl.String),
     },

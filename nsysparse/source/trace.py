@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import dataframely as dy
 
 from nsysparse.analysis import Capability, Gpu
-from nsysparse.frames import GpuOps, Labels, Payloads, Ranges, UcpEvents
+from nsysparse.frames import GpuOps, Labels, NcclOps, Payloads, Ranges, UcpEvents
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class Trace:
         trace_id: Short name, unique among the inputs of a command; part of every key.
         duration_ns: Length of the recording, or None when the file does not say.
         gpu_ops: All GPU work, or only the kernels of NCCL when so asked.
+        nccl_ops: What `nsys profile -t nccl` recorded; empty where it was not asked to.
         ucp: What `nsys profile -t ucx` recorded; empty where it was not asked to.
         anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
     """
@@ -33,5 +34,6 @@ class Trace:
     payloads: dy.DataFrame[Payloads]
     gpu_ops: dy.DataFrame[GpuOps]
     capabilities: dict[str, Capability]
+    nccl_ops: dy.DataFrame[NcclOps] = field(default_factory=NcclOps.create_empty)
     ucp: dy.DataFrame[UcpEvents] = field(default_factory=UcpEvents.create_empty)
     anomalies: Counter[str] = field(default_factory=Counter)

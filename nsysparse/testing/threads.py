@@ -1,5 +1,6 @@
 """What a thread leaves in a trace: NVTX ranges and marks, NCCL and CUDA API calls."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -109,6 +110,11 @@ class Thread:
                 case "dropped":
                     pass
         self._event(PUSH_POP, call, start, end, NCCL, registered=registered, columns=columns)
+
+    def nccl_trace(self, name: str, start: int, end: int, *, category: int | None = 1, **said: Value) -> None:
+        """A row of advanced NCCL tracing, such as `Send`; what it says goes into its JSON under the names given."""
+        text = json.dumps(said) if said else None
+        self.push_pop(name, start, end, domain=NCCL, registered=True, category=category, jsonText=text)
 
     def launch(
         self,
