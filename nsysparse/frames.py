@@ -133,6 +133,22 @@ class UcpEvents(dy.Schema):
     peer_worker = dy.UInt64(nullable=True, metadata={"about": "the other side's UCP worker; null when not recorded"})
 
 
+class Counters(dy.Schema):
+    """Hardware counters of data that crossed a device's links or the node's network adapters, over intervals."""
+
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    source = dy.String(nullable=False, metadata={"about": "`gpu_metrics` or `nic_metrics`"})
+    device = dy.String(nullable=True, metadata={"about": "`gpuN`, or the name of a network adapter, where known"})
+    metric = dy.String(nullable=False, metadata={"about": "the counter's name, as recorded"})
+    direction = dy.String(nullable=True, metadata={"about": "`egress` or `ingress`, seen from the device"})
+    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
+    value = dy.Float64(nullable=False, metadata={"about": "mean percent of the peak, or bytes in the interval"})
+    unit = dy.String(nullable=False, metadata={"about": "`percent` or `bytes`"})
+
+
 class Found(dy.Schema):
     """Point-to-point data movements as a transport finds them, each seen from one side of it."""
 

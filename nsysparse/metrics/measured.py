@@ -1,10 +1,11 @@
 """What the metrics are computed from, and how sums and unions treat what is unknown."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from nsysparse.analysis import Distribution
+from nsysparse.frames import Counters
 from nsysparse.intervals import union_lengths
 
 DEVICE = ["trace_id", "gpu"]
@@ -20,15 +21,17 @@ class Measured:
         movements: One row per movement of purpose kv or unknown, without copies to the own rank.
         shares: How `movements` divide over layers and requests.
         excluded: One row per movement of purpose other, without copies to the own rank.
+        counters: What hardware counters sampled meanwhile (`nsysparse.frames.Counters`).
     """
 
     transfers: pl.DataFrame
     movements: pl.DataFrame
     shares: pl.DataFrame
     excluded: pl.DataFrame
+    counters: pl.DataFrame = field(default_factory=Counters.create_empty)
 
 
-def select(transfers: pl.DataFrame, shares: pl.DataFrame) -> Measured:
+def select(transfers: pl.DataFrame, shares: pl.DataFrame, counters: pl.DataFrame | None = None) -> Measured:
     """Sort transfers into what totals count and what they leave out."""
     standing = transfers.filter(pl.col("is_movement") & ~pl.col("is_self").fill_null(value=False))
     other = pl.col("purpose") == "other"
@@ -38,6 +41,7 @@ def select(transfers: pl.DataFrame, shares: pl.DataFrame) -> Measured:
         movements=movements,
         shares=shares.join(movements.select("transfer_id"), on="transfer_id", how="semi"),
         excluded=standing.filter(other),
+        counters=Counters.create_empty() if counters is None else counters,
     )
 
 

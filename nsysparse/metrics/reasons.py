@@ -117,6 +117,16 @@ RULES = (
     *(Rule(f"/links/*/{name}", NOT_MEASURED, _NOT_YET) for name in ("delivered_gb_s", "fixed_cost_ns", "fitted_gb_s")),
     Rule("/message_sizes/*/wire_gb_s", NOT_MEASURED, _NOT_YET),
     Rule("/ports", NOT_MEASURED, "bytes per port are not summed by this version"),
+    Rule("/counters/*/device", NOT_RECORDED, "the file does not name the network adapters that were sampled"),
+    Rule("/counters/*/direction", NOT_RECORDED, "the counter's name does not say which way it counts"),
+    *(Rule(f"/counters/*/{name}", NEEDS_OPTION, "counters of a GPU are percent of a peak that no trace records",
+           "--link ID of the GPU's NVLink or PCIe (`nsysparse links list`)", unless=("link",)) for name in (
+        "counted_bytes", "ratio",
+    )),
+    Rule("/counters/*/counted_bytes", NOT_APPLICABLE, "the link named is not what this counter counts, or nothing was"
+         " sampled while transfers ran"),
+    Rule("/counters/*/payload_bytes", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/counters/*/ratio", NOT_APPLICABLE, "needs both the counted bytes and the payload's"),
     Rule("/layers/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/layers/*/busy_ns", NOT_RECORDED, _TIMELESS),
     Rule("/layers/*/headline_gb_s", NOT_MEASURED, "rates are told per link: a layer's transfers may cross several"),

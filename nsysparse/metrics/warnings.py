@@ -10,6 +10,9 @@ MESSAGES = {
     "bytes-differ-from-model": "requests that moved over 5 % more or less than the model says: another model, an 8-bit"
     " cache, several ranks, reused prefixes, or transfers outside the capture",
     "calls-without-time-or-thread": "CUDA calls without start, end or thread; what they launched has no launch",
+    "counters-impossible": "counter values below zero or far above what a link can carry, left out",
+    "counters-in-unknown-units": "samples of network adapters in a unit that is not known, left out",
+    "counters-with-impossible-times": "counter samples that end before they start, left out",
     "gpu-work-without-device": "GPU operations without a device, left out",
     "weights-do-not-fit": "annotations whose layer_bytes or request_bytes are not one number for each; divided evenly",
     "attributions-too-many": "movements that name too many layers times requests; their requests were left out",

@@ -48,6 +48,10 @@ def capabilities(
         "nccl_communicators": _nccl_payloads(export, metadata, talking, payloads, "communicator"),
         "graph_nodes": _graphs(export),
         "gpu_names": _gpu_names(export),
+        "gpu_metrics": _counters(
+            export, schema.GPU_METRICS.table, "--gpu-metrics-devices=all", "--gpu-metrics-device=all"
+        ),
+        "nic_metrics": _counters(export, schema.NIC_METRICS.table, "--nic-metrics=lf", "--nic-metrics=true"),
         "utc_anchor": _utc(export),
         "whole_export": _whole(metadata),
     }
@@ -57,6 +61,14 @@ def _rows(export: Export, table: str, reason: str) -> Capability:
     if export.count(table):
         return Capability("present")
     return Capability("absent", f"{reason} (no rows in {table})", PROFILE)
+
+
+def _counters(export: Export, table: str, option: str, old_option: str) -> Capability:
+    if export.count(table):
+        return Capability("present")
+    command = PROFILE.replace(" -o trace", f" {option} -o trace")
+    reason = f"no counter was sampled (no rows in {table}), so nothing else tells how much crossed"
+    return Capability("absent", reason, f"{command}   # once per node; old nsys: {old_option}")
 
 
 def _launches(export: Export, ops: pl.DataFrame) -> Capability:

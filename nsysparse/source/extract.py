@@ -16,6 +16,7 @@ from nsysparse.analysis import Gpu
 from nsysparse.frames import GpuOps, Labels, Payloads, Ranges, pid, thread_process
 from nsysparse.source import schema
 from nsysparse.source.capabilities import capabilities
+from nsysparse.source.counters import read_counters
 from nsysparse.source.export import Export
 from nsysparse.source.launches import with_launches
 from nsysparse.source.nccl_trace import SIDES, is_traced, read_nccl_trace
@@ -78,6 +79,7 @@ def read_trace(
             capabilities=capabilities(export, metadata, labels, typed, payloads, nccl_ops, ops),
             nccl_ops=nccl_ops,
             ucp=read_ucp(export, trace_id, anomalies),
+            counters=read_counters(export, trace_id, anomalies),
             anomalies=anomalies,
         )
 

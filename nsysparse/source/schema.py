@@ -131,6 +131,32 @@ _UCP_REQUIRED = frozenset({"start_ns", "end_ns", "thread"})
 UCP_SUBMIT = TableSpec("UCP_SUBMIT_EVENTS", _UCP, required=_UCP_REQUIRED)
 UCP_PROGRESS = TableSpec("UCP_PROGRESS_EVENTS", _UCP, required=_UCP_REQUIRED)
 
+GPU_METRICS = TableSpec(
+    "GPU_METRICS",
+    {**_ints(end_ns="timestamp", type_id="typeId", metric_id="metricId"), "value": ("value", pl.Float64)},
+)
+GPU_METRIC_NAMES = TableSpec(
+    "TARGET_INFO_GPU_METRICS",
+    {**_ints(type_id="typeId", metric_id="metricId"), "metric": ("metricName", pl.String)},
+)
+NIC_METRICS = TableSpec(
+    "NET_NIC_METRIC",
+    {
+        **_ints(start_ns="start", end_ns="end", global_id="globalId", list_id="metricsListId", index="metricsIdx"),
+        "value": ("value", pl.Float64),
+    },
+)
+NIC_METRIC_NAMES = TableSpec(
+    "TARGET_INFO_NETWORK_METRICS",
+    {
+        **_ints(list_id="metricsListId", index="metricsIdx"),
+        "metric": ("name", pl.String),
+        "unit_said": ("unit", pl.String),
+    },
+)
+NIC_IDS = TableSpec("NIC_ID_MAP", _ints(nic_id="nicId", global_id="globalId"))
+NICS = TableSpec("TARGET_INFO_NIC_INFO", {**_ints(nic_id="nicId"), "name": ("name", pl.String)})
+
 GPUS = TableSpec(
     "TARGET_INFO_GPU",
     {**_ints(gpu_id="id", cuda_device="cuDevice"), "name": ("name", pl.String)},

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import dataframely as dy
 
 from nsysparse.analysis import Capability, Gpu
-from nsysparse.frames import GpuOps, Labels, NcclOps, Payloads, Ranges, UcpEvents
+from nsysparse.frames import Counters, GpuOps, Labels, NcclOps, Payloads, Ranges, UcpEvents
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Trace:
         gpu_ops: All GPU work, or only the kernels of NCCL when so asked.
         nccl_ops: What `nsys profile -t nccl` recorded; empty where it was not asked to.
         ucp: What `nsys profile -t ucx` recorded; empty where it was not asked to.
+        counters: What sampled hardware counters say of links and network adapters.
         anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
     """
 
@@ -36,4 +37,5 @@ class Trace:
     capabilities: dict[str, Capability]
     nccl_ops: dy.DataFrame[NcclOps] = field(default_factory=NcclOps.create_empty)
     ucp: dy.DataFrame[UcpEvents] = field(default_factory=UcpEvents.create_empty)
+    counters: dy.DataFrame[Counters] = field(default_factory=Counters.create_empty)
     anomalies: Counter[str] = field(default_factory=Counter)
