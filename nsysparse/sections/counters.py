@@ -38,11 +38,11 @@ def _table(checks: Sequence[CounterCheck]) -> Table:
     columns = [
         names("Where", [_where(check) for check in shown]),
         names("Counter", [check.metric for check in shown]),
-        texts("Direction", [check.direction for check in shown]),
-        times("Transfers ran", covered, time_scale(covered)),
+        texts("Direction", [check.direction for check in shown], minor=True),
+        times("Covered", covered, time_scale(covered), minor=True),
         sizes("Counted", [check.counted_bytes for check in shown]),
         sizes("Payload", [check.payload_bytes for check in shown], term="movement"),
-        numbers("Counted / payload", [check.ratio for check in shown], digits=3),
+        numbers("Ratio", [check.ratio for check in shown], digits=3),
         texts("Note", [check.note for check in shown], minor=True),
     ]
     dropped = ""
