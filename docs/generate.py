@@ -111,8 +111,24 @@ EXPORTED: dict[str, tuple[type[dy.Schema], Callable[[pl.DataFrame], pl.DataFrame
         "Sorted by transfer; only those with `is_movement` have rows.",
     ),
 }
-BETWEEN = (frames.Labels, frames.Ranges, frames.Payloads, frames.GpuOps, frames.Found)
-_TYPES = {pl.String: "text", pl.Boolean: "true/false", pl.Int64: "integer", pl.UInt32: "integer", pl.UInt64: "integer"}
+BETWEEN = (
+    frames.Labels,
+    frames.Ranges,
+    frames.Payloads,
+    frames.NcclOps,
+    frames.GpuOps,
+    frames.UcpEvents,
+    frames.Counters,
+    frames.Found,
+)
+_TYPES = {
+    pl.String: "text",
+    pl.Boolean: "true/false",
+    pl.Int64: "integer",
+    pl.UInt32: "integer",
+    pl.UInt64: "integer",
+    pl.Float64: "number",
+}
 _FROM = {"pid": "process", "tid": "thread"}
 _FROM_ABOUT = {"pid": "process id of the operating system", "tid": "thread id of the operating system"}
 

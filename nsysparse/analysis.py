@@ -181,6 +181,26 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterCheck:
+    """One hardware counter beside the transfers that it should have seen.
+
+    A counter sees all that its device or node moved, so `ratio` = `counted_bytes` / `payload_bytes` is near or above 1
+    where sizes and device are right; it proves neither.
+    """
+
+    trace_id: str
+    source: str
+    device: str | None
+    metric: str
+    direction: str | None
+    covered_ns: int
+    counted_bytes: int | None
+    payload_bytes: int | None
+    ratio: float | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Layer:
     """What one model layer's transfers cost. `provenance` counts movements by how their layer is known."""
 
@@ -341,6 +361,7 @@ class Analysis:
     summary: Mapping[str, Distribution | None]
     links: tuple[Link, ...]
     ports: tuple[Port, ...] | None
+    counters: tuple[CounterCheck, ...]
     layers: tuple[Layer, ...]
     requests: tuple[Request, ...]
     layer_request: tuple[Cell, ...]

@@ -93,7 +93,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     progress("computing metrics")
     facts = [_facts(trace, study.roles) for trace in study.traces]
     return assemble(
-        select(study.transfers, study.shares, asked.purpose),
+        select(study.transfers, study.shares, asked.purpose, pl.concat([trace.counters for trace in study.traces])),
         facts,
         study.requests,
         _settings(asked),

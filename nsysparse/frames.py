@@ -77,6 +77,21 @@ class Payloads(dy.Schema):
     remote_agent = dy.String(nullable=True, metadata={"about": "the NIXL agent at the other end"})
 
 
+class NcclOps(dy.Schema):
+    """Sends and Receives as `nsys profile -t nccl` records them (experimental): calls, and GPU work per channel."""
+
+    range_id = dy.UInt32(nullable=False, metadata={"about": "number of the range or mark"})
+    side = dy.String(nullable=False, metadata={"about": "send or recv"})
+    is_gpu = dy.Bool(nullable=False, metadata={"about": "the range is the GPU's work on a channel, not the call"})
+    api_id = dy.Int64(nullable=False, metadata={"about": "joins a call and its GPU work, within the process"})
+    communicator = dy.UInt64(nullable=True, metadata={"about": "NCCL's 64-bit id"})
+    bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
+    peer = dy.Int64(nullable=True, metadata={"about": "the other rank in the communicator; null when not recorded"})
+    rank = dy.Int64(nullable=True, metadata={"about": "own rank in the communicator; null when not recorded"})
+    rank_count = dy.Int64(nullable=True, metadata={"about": "ranks in the communicator"})
+    device = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal of the device"})
+
+
 class GpuOps(dy.Schema):
     """Kernels, copies, memsets and whole-graph launches, with the launching call where one was recorded."""
 
@@ -133,6 +148,44 @@ class GraphNodes(dy.Schema):
     end_ns = dy.Int64(nullable=False, metadata={"about": "end of its making"})
 
 
+class UcpEvents(dy.Schema):
+    """What nsys recorded of UCX: calls that start an operation, and spans from that call to its completion."""
+
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    event_id = dy.UInt32(nullable=False, metadata={"about": "number of the event"})
+    kind = dy.String(
+        nullable=False, metadata={"about": "`submit` (the call), or `progress` (from the call to its completion)"}
+    )
+    name = dy.String(nullable=False, metadata={"about": "the function, as recorded; empty when it is not"})
+    process = dy.Int64(nullable=False, metadata={"about": "global process id of the export"})
+    thread = dy.Int64(nullable=False, metadata={"about": "global thread id of the export"})
+    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    end_ns = dy.Int64(nullable=True, metadata={"about": "first instant after it; null when it was not recorded"})
+    address = dy.UInt64(nullable=True, metadata={"about": "of the message's buffer"})
+    bytes = dy.Int64(nullable=True, metadata={"about": "size of the packed message; null when not known"})
+    tag = dy.UInt64(nullable=True, metadata={"about": "what matches a tagged send with its receive"})
+    worker = dy.UInt64(nullable=True, metadata={"about": "the process's UCP worker, where it has exactly one"})
+    peer_worker = dy.UInt64(nullable=True, metadata={"about": "the other side's UCP worker; null when not recorded"})
+
+
+class Counters(dy.Schema):
+    """Hardware counters of data that crossed a device's links or the node's network adapters, over intervals."""
+
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    source = dy.String(nullable=False, metadata={"about": "`gpu_metrics` or `nic_metrics`"})
+    device = dy.String(nullable=True, metadata={"about": "`gpuN`, or the name of a network adapter, where known"})
+    metric = dy.String(nullable=False, metadata={"about": "the counter's name, as recorded"})
+    direction = dy.String(nullable=True, metadata={"about": "`egress` or `ingress`, seen from the device"})
+    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
+    value = dy.Float64(nullable=False, metadata={"about": "mean percent of the peak, or bytes in the interval"})
+    unit = dy.String(nullable=False, metadata={"about": "`percent` or `bytes`"})
+
+
 class Found(dy.Schema):
     """Point-to-point data movements as a transport finds them, each seen from one side of it."""
 
@@ -163,7 +216,7 @@ class Found(dy.Schema):
     )
     bytes = dy.Int64(nullable=True, metadata={"about": "size; null when not known"})
     bytes_source = dy.String(
-        nullable=True, metadata={"about": "payload, text (an engine's own range), memcpy, annotation or computed"}
+        nullable=True, metadata={"about": "payload, text (an engine's own range), ucx, memcpy, annotation or computed"}
     )
     communicator = dy.String(nullable=True, metadata={"about": "decimal digits: ids exceed 2^63"})
     rank = dy.Int64(

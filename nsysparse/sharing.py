@@ -18,7 +18,8 @@ def share_time(transfers: pl.DataFrame) -> pl.DataFrame:
     Returns:
         The same rows in the same order; the sum over each group is what it was, exactly.
     """
-    fused = transfers.filter((pl.col("kernel_ops") > 1) & pl.col("group_key").is_not_null())
+    # Below zero: the group is one kernel, and advanced tracing told how much of it each transfer took.
+    fused = transfers.filter((pl.col("kernel_ops") > 1) & (pl.col("group_key") >= 0))
     shared = divide(fused, total=pl.col("time_ns").sum(), weight="bytes")
     return (
         transfers.join(shared, on="transfer_id", how="left", maintain_order="left")

@@ -9,6 +9,7 @@ import polars as pl
 from nsysparse import __version__
 from nsysparse.analysis import (
     Analysis,
+    CounterCheck,
     Distribution,
     Link,
     LinkTheory,
@@ -20,7 +21,9 @@ from nsysparse.analysis import (
     TraceFacts,
 )
 from nsysparse.catalog.entries import Model
+from nsysparse.catalog.loader import find_link
 from nsysparse.metrics.attributed import layer_request, layers, requests, unattributed
+from nsysparse.metrics.counters import plausibility
 from nsysparse.metrics.links import links, message_sizes, with_ends
 from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.ports import ports
@@ -31,6 +34,7 @@ from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
 from nsysparse.theory.kv_cache import bytes_per_token
 from nsysparse.theory.links import Peak
+from nsysparse.units import GB
 
 
 def assemble(
@@ -79,6 +83,7 @@ def assemble(
         summary=_summary(ended),
         links=found_links,
         ports=ports(ended, measured, peak),
+        counters=_counters(measured, peak),
         layers=layers(measured),
         requests=found_requests,
         layer_request=layer_request(measured),
@@ -96,6 +101,26 @@ def assemble(
         warnings=warnings(anomalies),
     )
     return replace(analysis, reasons=_reasons(analysis))
+
+
+def _counters(measured: Measured, peak: Peak | None) -> tuple[CounterCheck, ...]:
+    """Counters beside the sides that moved data: each side passes the counters of its own device."""
+    if measured.counters.is_empty():
+        return ()
+    own = pl.col("is_self").fill_null(value=False)
+    moved = measured.transfers.filter((pl.col("purpose") != "other") & ~own & pl.col("evidence").is_null())
+    return plausibility(moved, measured.counters, _whole_device(peak))
+
+
+def _whole_device(peak: Peak | None) -> dict[str, float]:
+    """What 100 percent of a GPU's counter are: its one-direction peak, where the link named is all that a GPU has."""
+    if peak is None or peak.link_id is None:
+        return {}
+    link_id, at, _ = peak.link_id.partition("@")
+    link = find_link(link_id)
+    if link.scope != "gpu":
+        return {}
+    return {link.kind: link.one_way_peak_bytes_per_s / GB if at else peak.gb_s}
 
 
 def _differs(request: Request) -> bool:

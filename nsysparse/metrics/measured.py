@@ -1,10 +1,11 @@
 """What the metrics are computed from, and how sums and unions treat what is unknown."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Distribution
+from nsysparse.frames import Counters
 from nsysparse.intervals import union_lengths
 
 WIRE_PARTS = ("wire_ns", "peer_wait_ns", "exposed_wire_ns", "exposed_wait_ns", "overlapped_ns")
@@ -22,6 +23,7 @@ class Measured:
         shares: How `movements` divide over layers and requests.
         excluded: One row per movement of another purpose, without copies to the own rank.
         purposes: Those counted: kv and unknown, unless others were asked for.
+        counters: What hardware counters sampled meanwhile (`nsysparse.frames.Counters`).
     """
 
     transfers: pl.DataFrame
@@ -29,6 +31,7 @@ class Measured:
     shares: pl.DataFrame
     excluded: pl.DataFrame
     purposes: tuple[str, ...] = PURPOSES[DEFAULT_PURPOSE]
+    counters: pl.DataFrame = field(default_factory=Counters.create_empty)
 
     @property
     def counted(self) -> pl.DataFrame:
@@ -41,13 +44,19 @@ class Measured:
         return self.transfers.filter(~pl.col("purpose").is_in(self.purposes))
 
 
-def select(transfers: pl.DataFrame, shares: pl.DataFrame, purpose: str = DEFAULT_PURPOSE) -> Measured:
+def select(
+    transfers: pl.DataFrame,
+    shares: pl.DataFrame,
+    purpose: str = DEFAULT_PURPOSE,
+    counters: pl.DataFrame | None = None,
+) -> Measured:
     """Sort transfers into what totals count and what they leave out.
 
     Args:
         transfers: Columns of `Transfers`.
         shares: Columns of `Shares`.
         purpose: A key of `PURPOSES`: which purposes count.
+        counters: Columns of `Counters`.
     """
     standing = transfers.filter(pl.col("is_movement") & ~pl.col("is_self").fill_null(value=False))
     counts = pl.col("purpose").is_in(PURPOSES[purpose])
@@ -58,6 +67,7 @@ def select(transfers: pl.DataFrame, shares: pl.DataFrame, purpose: str = DEFAULT
         shares=shares.join(movements.select("transfer_id"), on="transfer_id", how="semi"),
         excluded=standing.filter(~counts),
         purposes=PURPOSES[purpose],
+        counters=Counters.create_empty() if counters is None else counters,
     )
 
 

@@ -135,6 +135,16 @@ RULES = (
     Rule("/ports/*/busy_ns", NOT_RECORDED, _TIMELESS),
     Rule("/ports/*/peak_gb_s", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED),
     Rule("/ports/*/note", NOT_APPLICABLE, "nothing is odd about this port"),
+    Rule("/counters/*/device", NOT_RECORDED, "the file does not name the network adapters that were sampled"),
+    Rule("/counters/*/direction", NOT_RECORDED, "the counter's name does not say which way it counts"),
+    *(Rule(f"/counters/*/{name}", NEEDS_OPTION, "counters of a GPU are percent of a peak that no trace records",
+           "--link ID of the GPU's NVLink or PCIe (`nsysparse links list`)", unless=("link",)) for name in (
+        "counted_bytes", "ratio",
+    )),
+    Rule("/counters/*/counted_bytes", NOT_APPLICABLE, "the link named is not what this counter counts, or nothing was"
+         " sampled while transfers ran"),
+    Rule("/counters/*/payload_bytes", NOT_RECORDED, capability="nccl_sizes"),
+    Rule("/counters/*/ratio", NOT_APPLICABLE, "needs both the counted bytes and the payload's"),
     Rule("/layers/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/layers/*/busy_ns", NOT_RECORDED, _TIMELESS),
     Rule("/layers/*/headline_gb_s", NOT_MEASURED, "rates are told per link: a layer's transfers may cross several"),

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from nsysparse.analysis import Analysis
 from nsysparse.document import Block, Document
 from nsysparse.sections import (
+    counters,
     coverage,
     definitions,
     findings,
@@ -31,6 +32,7 @@ SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
         "totals": totals.build,
         "findings": findings.build,
         "links": links.build,
+        "counters": counters.build,
         "layers": layers.build,
         "requests": requests.build,
         "heatmap": heatmap.build,

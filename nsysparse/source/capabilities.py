@@ -20,6 +20,7 @@ def capabilities(
     labels: pl.DataFrame,
     ranges: pl.DataFrame,
     payloads: pl.DataFrame,
+    nccl_ops: pl.DataFrame,
     ops: pl.DataFrame,
     nodes: pl.DataFrame,
 ) -> dict[str, Capability]:
@@ -31,12 +32,17 @@ def capabilities(
         labels: Labels of `ranges`.
         ranges: NVTX ranges and marks.
         payloads: What NCCL's payloads said.
+        nccl_ops: What advanced NCCL tracing said.
         ops: GPU operations that were read (perhaps only NCCL's).
         nodes: Nodes of CUDA graphs.
     """
     nccl = ranges.join(labels.filter(nccl_domain.is_nccl()), on="label_id")
-    calls = nccl.filter(pl.col("name").is_in([*nccl_domain.SENDS, *nccl_domain.RECEIVES]))
-    talking = nccl.filter(pl.col("name").is_in([*nccl_domain.SENDS, *nccl_domain.RECEIVES, *nccl_domain.COLLECTIVES]))
+    moving = [*nccl_domain.SENDS, *nccl_domain.RECEIVES, *nccl_domain.PUTS]
+    traced = nccl_ops.filter(~pl.col("is_gpu"))
+    is_call = pl.col("name").is_in(moving) | pl.col("range_id").is_in(traced["range_id"].implode())
+    calls = nccl.filter(is_call)
+    talking = nccl.filter(is_call | pl.col("name").is_in(nccl_domain.COLLECTIVES))
+    payloads = pl.concat([payloads, traced.select("range_id", "communicator", "bytes")], how="diagonal")
     return {
         "nvtx_ranges": _rows(export, schema.NVTX.table, "no NVTX event was recorded"),
         "gpu_kernels": _rows(export, schema.KERNEL.table, "no kernel was recorded"),
@@ -48,6 +54,10 @@ def capabilities(
         "nccl_communicators": _nccl_payloads(export, metadata, talking, payloads, "communicator"),
         "graph_nodes": _graphs(export, calls, ops, nodes),
         "gpu_names": _gpu_names(export),
+        "gpu_metrics": _counters(
+            export, schema.GPU_METRICS.table, "--gpu-metrics-devices=all", "--gpu-metrics-device=all"
+        ),
+        "nic_metrics": _counters(export, schema.NIC_METRICS.table, "--nic-metrics=lf", "--nic-metrics=true"),
         "utc_anchor": _utc(export),
         "whole_export": _whole(metadata),
     }
@@ -76,6 +86,14 @@ def _ipc_copies(export: Export) -> Capability:
         " launched inside a kv_transfer range count as transfers",
         ANNOTATE_COPIES,
     )
+
+
+def _counters(export: Export, table: str, option: str, old_option: str) -> Capability:
+    if export.count(table):
+        return Capability("present")
+    command = PROFILE.replace(" -o trace", f" {option} -o trace")
+    reason = f"no counter was sampled (no rows in {table}), so nothing else tells how much crossed"
+    return Capability("absent", reason, f"{command}   # once per node; old nsys: {old_option}")
 
 
 def _launches(export: Export, ops: pl.DataFrame) -> Capability:

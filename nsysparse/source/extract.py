@@ -17,15 +17,18 @@ from nsysparse.frames import Compute, GpuOps, GraphNodes, Labels, Payloads, Rang
 from nsysparse.intervals import merge
 from nsysparse.source import nccl_domain, nixl_domain, nixl_payloads, pack_kernels, schema
 from nsysparse.source.capabilities import capabilities
+from nsysparse.source.counters import read_counters
 from nsysparse.source.export import Export
 from nsysparse.source.graph_nodes import with_making
 from nsysparse.source.launches import with_launches
+from nsysparse.source.nccl_trace import SIDES, is_traced, read_nccl_trace
 from nsysparse.source.payloads import MAX_BYTES, Decoder, decode, read_schemas
 from nsysparse.source.trace import Trace
+from nsysparse.source.ucp import read_ucp
+from nsysparse.source.usable import MAX_TIME_NS, usable_times
 
 _OF_SOME_KIND = ("grid_x", "src_device_id", "dst_device_id", "copy_count")  # of kernels, of copies
 _MAX_DEVICES, _MAX_BATCH = 2**16, 2**32  # beyond these an ordinal or a count means "not recorded", or damage
-MAX_TIME_NS = 2**62
 MAX_GPU_WORK_NS = 2**50  # 13 days: no kernel runs longer, and sums of thousands such still fit 64 bits
 _STYLES = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
 
@@ -60,7 +63,9 @@ def read_trace(
         last = max(_as_int(events["end_ns"].max()), _as_int(events["start_ns"].max()), _as_int(ops["end_ns"].max()))
         trace_end = max(_as_int(duration), last)
         ranges = _ranges(events, trace_id, trace_end, session_end=_as_int(duration) or None, anomalies=anomalies)
-        payloads = _payloads(export, ranges, labels, anomalies)
+        own = ranges.join(labels.filter(is_traced()), on="label_id", how="anti")
+        payloads = _payloads(export, own, labels, anomalies)
+        nccl_ops = read_nccl_trace(ranges, labels, anomalies)
         nodes = _graph_nodes(export, labels, ops, anomalies)
         typed = Ranges.validate(ranges.select(Ranges.column_names()))
         return Trace(
@@ -76,7 +81,10 @@ def read_trace(
             payloads=payloads,
             gpu_ops=ops,
             compute=_compute(export, trace_id, ops),
-            capabilities=capabilities(export, metadata, labels, typed, payloads, ops, nodes),
+            capabilities=capabilities(export, metadata, labels, typed, payloads, nccl_ops, ops, nodes),
+            nccl_ops=nccl_ops,
+            ucp=read_ucp(export, trace_id, anomalies),
+            counters=read_counters(export, trace_id, anomalies),
             anomalies=anomalies,
             graph_nodes=nodes,
         )
@@ -97,31 +105,15 @@ def _as_int(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _usable_times(
-    frame: pl.DataFrame,
-    what: str,
-    anomalies: Counter[str],
-    longest: int = 2 * MAX_TIME_NS - 1,
-    *,
-    open_ended: bool = True,
-) -> pl.DataFrame:
-    """Without rows whose times are beyond any clock, run backwards or last too long; `open_ended` keeps null ends."""
-    sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & pl.col("end_ns").is_between(
-        -MAX_TIME_NS, MAX_TIME_NS
-    ).fill_null(value=open_ended)
-    length = pl.col("end_ns") - pl.col("start_ns")
-    kept = frame.filter(sane).filter(length.is_between(0, longest).fill_null(value=open_ended))
-    if frame.height > kept.height:
-        anomalies[f"{what}-with-impossible-times"] += frame.height - kept.height
-    return kept
-
-
 def _nvtx_events(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
     """Ranges, marks and domain rows of NVTX_EVENTS, with payload columns for those that may be NCCL's or NIXL's."""
     wanted = (*_STYLES, schema.NVTX_DOMAIN_CREATE)
     where = sa.column("eventType").in_(wanted)
     # Only rows that are called nccl… or a NIXL post: other payloads can be anything and of any size.
     wordy = _named_like(export, "nccl%") | _named_like(export, nixl_domain.POST_PREFIX + "%")
+    if "category" in export.columns(schema.NVTX.table):  # advanced NCCL tracing has no prefix, but categories
+        traced = sa.or_(sa.false(), *(_named_like(export, name) for name in SIDES))
+        wordy = wordy | (sa.column("category").is_not(None) & traced)
     numbered = _named_like(export, nixl_domain.PREFIX + "%")
     extra: dict[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] = {}
     carriers = (*((wordy, item) for item in schema.NVTX_PAYLOAD_COLUMNS.items()),
@@ -139,7 +131,7 @@ def _nvtx_events(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
     unowned = events["thread"].null_count()
     if unowned:
         anomalies["ranges-without-thread"] += unowned
-    return _usable_times(events.filter(pl.col("thread").is_not_null()), "ranges", anomalies).with_columns(
+    return usable_times(events.filter(pl.col("thread").is_not_null()), "ranges", anomalies).with_columns(
         process=thread_process(pl.col("thread")), domain_id=pl.col("domain_id").fill_null(0)
     )
 
@@ -256,7 +248,7 @@ def _gpu_ops(
     placed = ops.filter(pl.col("device_id").is_not_null())
     if placed.height < ops.height:
         anomalies["gpu-work-without-device"] += ops.height - placed.height
-    ops = _usable_times(placed, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS, open_ended=False)
+    ops = usable_times(placed, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS, open_ended=False)
     order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
     ops = (
         ops.sort(*order, "graph_node_id", *_OF_SOME_KIND, nulls_last=True)
@@ -370,7 +362,7 @@ def _graph_nodes(
     unowned = nodes["thread"].null_count()
     if unowned:
         anomalies["graph-nodes-without-thread"] += unowned
-    return with_making(_usable_times(nodes.drop_nulls("thread"), "graph-nodes", anomalies, open_ended=False))
+    return with_making(usable_times(nodes.drop_nulls("thread"), "graph-nodes", anomalies, open_ended=False))
 
 
 def _gpus(export: Export, ops: pl.DataFrame) -> tuple[Gpu, ...]:

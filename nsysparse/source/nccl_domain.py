@@ -10,6 +10,8 @@ import polars as pl
 DOMAIN = "NCCL"
 SENDS = ("ncclSend",)
 RECEIVES = ("ncclRecv",)
+# One-sided (NCCL 2.29 and newer): a copy or a proxy moves the data, no kernel. ncclSignal and ncclWaitSignal move none.
+PUTS = ("ncclPutSignal",)
 GROUP_START, GROUP_END = "ncclGroupStart", "ncclGroupEnd"
 COLLECTIVES = (
     "ncclAllGather", "ncclAllReduce", "ncclBcast", "ncclBroadcast", "ncclReduce", "ncclReduceScatter",
@@ -18,7 +20,7 @@ COLLECTIVES = (
 INITS = (
     "ncclCommInitRank", "ncclCommInitAll", "ncclCommInitRankConfig", "ncclCommInitRankScalable", "ncclCommSplit",
 )  # fmt: skip
-API = (*SENDS, *RECEIVES, GROUP_START, GROUP_END, *COLLECTIVES, *INITS)
+API = (*SENDS, *RECEIVES, *PUTS, GROUP_START, GROUP_END, *COLLECTIVES, *INITS)
 
 # One kernel serves Send, Recv and both together; its name changed in NCCL 2.8 and 2.19.
 SEND_RECV_KERNEL = (

@@ -38,6 +38,7 @@ NVTX = TableSpec(
             end_thread="endGlobalTid",
             text_id="textId",
             domain_id="domainId",
+            category="category",
         ),
         "text": ("text", pl.String),
     },
@@ -132,6 +133,52 @@ GRAPH_NODES = tuple(
     TableSpec(table, _GRAPH_NODES, required=frozenset(_GRAPH_NODES) - {"original_node_id"})
     for table in ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
 )
+
+UCP_WORKERS = TableSpec(
+    "UCP_WORKERS",
+    _ints(thread="globalTid", worker="workerUid"),
+    required=frozenset({"thread", "worker"}),
+)
+# Parameters are missing where the UCX is old (size before 1.14, peer before 1.12) or NSYS_UCP_COMM_PARAMS=0.
+_UCP = _ints(
+    start_ns="start",
+    end_ns="end",
+    thread="globalTid",
+    name_id="textId",
+    address="bufferAddr",
+    bytes="packedSize",
+    peer_worker="peerWorkerUid",
+    tag="tag",
+)
+_UCP_REQUIRED = frozenset({"start_ns", "end_ns", "thread"})
+UCP_SUBMIT = TableSpec("UCP_SUBMIT_EVENTS", _UCP, required=_UCP_REQUIRED)
+UCP_PROGRESS = TableSpec("UCP_PROGRESS_EVENTS", _UCP, required=_UCP_REQUIRED)
+
+GPU_METRICS = TableSpec(
+    "GPU_METRICS",
+    {**_ints(end_ns="timestamp", type_id="typeId", metric_id="metricId"), "value": ("value", pl.Float64)},
+)
+GPU_METRIC_NAMES = TableSpec(
+    "TARGET_INFO_GPU_METRICS",
+    {**_ints(type_id="typeId", metric_id="metricId"), "metric": ("metricName", pl.String)},
+)
+NIC_METRICS = TableSpec(
+    "NET_NIC_METRIC",
+    {
+        **_ints(start_ns="start", end_ns="end", global_id="globalId", list_id="metricsListId", index="metricsIdx"),
+        "value": ("value", pl.Float64),
+    },
+)
+NIC_METRIC_NAMES = TableSpec(
+    "TARGET_INFO_NETWORK_METRICS",
+    {
+        **_ints(list_id="metricsListId", index="metricsIdx"),
+        "metric": ("name", pl.String),
+        "unit_said": ("unit", pl.String),
+    },
+)
+NIC_IDS = TableSpec("NIC_ID_MAP", _ints(nic_id="nicId", global_id="globalId"))
+NICS = TableSpec("TARGET_INFO_NIC_INFO", {**_ints(nic_id="nicId"), "name": ("name", pl.String)})
 
 GPUS = TableSpec(
     "TARGET_INFO_GPU",

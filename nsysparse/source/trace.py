@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 import dataframely as dy
 
 from nsysparse.analysis import Capability, Gpu
-from nsysparse.frames import Compute, GpuOps, GraphNodes, Labels, Payloads, Ranges
+from nsysparse.frames import (
+    Compute,
+    Counters,
+    GpuOps,
+    GraphNodes,
+    Labels,
+    NcclOps,
+    Payloads,
+    Ranges,
+    UcpEvents,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,9 @@ class Trace:
         duration_ns: Length of the recording, or None when the file does not say.
         gpu_ops: All GPU work, or when so asked only kernels of NCCL and such that pack KV, and copies that matter.
         graph_nodes: Nodes of CUDA graphs, where NCCL may be inside one; else none.
+        nccl_ops: What `nsys profile -t nccl` recorded; empty where it was not asked to.
+        ucp: What `nsys profile -t ucx` recorded; empty where it was not asked to.
+        counters: What sampled hardware counters say of links and network adapters.
         anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
     """
 
@@ -34,5 +47,8 @@ class Trace:
     gpu_ops: dy.DataFrame[GpuOps]
     compute: dy.DataFrame[Compute]
     capabilities: dict[str, Capability]
+    nccl_ops: dy.DataFrame[NcclOps] = field(default_factory=NcclOps.create_empty)
+    ucp: dy.DataFrame[UcpEvents] = field(default_factory=UcpEvents.create_empty)
+    counters: dy.DataFrame[Counters] = field(default_factory=Counters.create_empty)
     anomalies: Counter[str] = field(default_factory=Counter)
     graph_nodes: dy.DataFrame[GraphNodes] = field(default_factory=GraphNodes.create_empty)

@@ -27,7 +27,14 @@ _TIMED_TABLES = (
     "CUPTI_ACTIVITY_KIND_MEMSET",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
     "NVTX_EVENTS",
+    "UCP_SUBMIT_EVENTS",
+    "UCP_PROGRESS_EVENTS",
 )
+
+
+# The lowest byte of a type of GPU metrics is the GPU; the rest, like an adapter's global id, says whose it is.
+_GPU_METRIC_TYPE = 0x0100_0000_0000_0000
+_NIC_GLOBAL = 0x0001_0000_0000_0000
 
 
 class TraceBuilder:
@@ -86,6 +93,31 @@ class TraceBuilder:
     def row(self, table: str, /, **columns: Value) -> None:
         """Any row of any table of the schema, by the exporter's column names."""
         self.store.add(table, **columns)
+
+    def gpu_metric(self, gpu: int, name: str, samples: Mapping[int, float], *, metric_id: int = 1) -> None:
+        """A sampled counter of a GPU: time in ns to the mean percent since the sample before."""
+        type_id = _GPU_METRIC_TYPE + gpu
+        self.row(
+            "TARGET_INFO_GPU_METRICS", typeId=type_id, sourceId=1, typeName="x", metricId=metric_id, metricName=name
+        )
+        for at, value in samples.items():
+            self.row("GPU_METRICS", timestamp=at, typeId=type_id, metricId=metric_id, value=value)
+
+    def nic_metric(
+        self, nic: str, name: str, samples: Mapping[tuple[int, int], float], *, unit: str = "bytes/ms", index: int = 1
+    ) -> None:
+        """A sampled counter of a network adapter: (start, end) in ns to the value, in `unit`, between them."""
+        nics = [row["name"] for row in self.store.rows["TARGET_INFO_NIC_INFO"]]
+        nic_id = nics.index(nic) if nic in nics else len(nics)
+        if nic not in nics:
+            self.row("TARGET_INFO_NIC_INFO", nicId=nic_id, name=nic)
+            self.row("NIC_ID_MAP", nicId=nic_id, globalId=_NIC_GLOBAL + nic_id)
+        self.row("TARGET_INFO_NETWORK_METRICS", metricsListId=0, metricsIdx=index, name=name, unit=unit)
+        for (start, end), value in samples.items():
+            self.row(
+                "NET_NIC_METRIC",
+                start=start, end=end, globalId=_NIC_GLOBAL + nic_id, metricsListId=0, metricsIdx=index, value=value,
+            )  # fmt: skip
 
     def meta(self, name: str, value: str) -> None:
         """Set or add one record of the export's metadata."""

@@ -99,6 +99,9 @@ _LAYOUTS = {
     "ncclSend": (9, P2P),
     "ncclRecv": (10, P2P),
     "ncclAlltoAll": (16, _MOVE),
+    "ncclGather": (17, _MOVE),
+    "ncclScatter": (18, _MOVE),
+    "ncclPutSignal": (21, P2P),
 }
 _BEFORE_2_25 = {"ncclSend": P2P_BEFORE_2_25, "ncclRecv": P2P_BEFORE_2_25, "ncclAllReduce": _REDUCE_BEFORE_2_25}
 

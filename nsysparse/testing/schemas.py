@@ -6,6 +6,8 @@ One column is `name`, then `!` for NOT NULL, `*` for the primary key, and `:TEXT
 
 from typing import NamedTuple
 
+from nsysparse.testing.documented import DOCUMENTED
+
 
 class Column(NamedTuple):
     """One column as `PRAGMA table_info` shows it."""
@@ -113,9 +115,9 @@ _LEGACY = {
 _TABLES = {
     "2021": _ALL | _LEGACY,
     "3.0": _ALL | _SINCE_3_0 | {"EXPORT_META_DATA": _NAME_VALUE},
-    "3.7": _ALL | _SINCE_3_0 | _SINCE_3_7,
-    "3.25": _ALL | _SINCE_3_0 | _SINCE_3_7 | _SINCE_3_25,
-    "3.27": _ALL | _SINCE_3_0 | _SINCE_3_7 | _SINCE_3_25,
+    "3.7": _ALL | _SINCE_3_0 | _SINCE_3_7 | DOCUMENTED,
+    "3.25": _ALL | _SINCE_3_0 | _SINCE_3_7 | _SINCE_3_25 | DOCUMENTED,
+    "3.27": _ALL | _SINCE_3_0 | _SINCE_3_7 | _SINCE_3_25 | DOCUMENTED,
 }
 
 

@@ -1,5 +1,6 @@
 """What a thread leaves in a trace: NVTX ranges and marks, NCCL and CUDA API calls."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -155,6 +156,11 @@ class Thread:
         """The mark that NIXL sets when the application first sees a request complete."""
         self.mark("nixl::xfer.complete", at, domain=agent, registered=True, uint64Value=signed(handle))
 
+    def nccl_trace(self, name: str, start: int, end: int, *, category: int | None = 1, **said: Value) -> None:
+        """A row of advanced NCCL tracing, such as `Send`; what it says goes into its JSON under the names given."""
+        text = json.dumps(said) if said else None
+        self.push_pop(name, start, end, domain=NCCL, registered=True, category=category, jsonText=text)
+
     def launch(
         self,
         start: int,
@@ -196,6 +202,41 @@ class Thread:
             graphNodeId=node,
             originalGraphNodeId=original,
         )
+
+    def ucp_worker(self, uid: int) -> None:
+        """The UCP worker that this thread made."""
+        self.process.store.add("UCP_WORKERS", globalTid=self.global_tid, workerUid=signed(uid))
+
+    def ucx(
+        self,
+        function: str,
+        start: int,
+        end: int,
+        *,
+        done: int | None = None,
+        address: int | None = 0x7F00_0000_0000,
+        nbytes: int | None = None,
+        tag: int | None = None,
+        peer: int | None = None,
+    ) -> None:
+        """A call of UCX that submits an operation, and with `done` the span from the call to its completion.
+
+        Args:
+            function: Such as `ucp_tag_send_nbx`.
+            start: When the host entered it, ns.
+            end: When the host left it, ns.
+            done: When the completion was noticed, ns; None: it completed inside the call.
+            address: Of the buffer.
+            nbytes: Packed size.
+            tag: Of a tagged message.
+            peer: Uid of the other side's worker.
+        """
+        numbers = {"bufferAddr": address, "peerWorkerUid": peer, "tag": tag}
+        columns: Row = {name: None if value is None else signed(value) for name, value in numbers.items()}
+        columns |= {"globalTid": self.global_tid, "textId": self.process.store.string(function), "packedSize": nbytes}
+        self.process.store.add("UCP_SUBMIT_EVENTS", **columns, start=start, end=end)
+        if done is not None:
+            self.process.store.add("UCP_PROGRESS_EVENTS", **columns, start=start, end=done)
 
     def _event(
         self,

@@ -9,7 +9,7 @@ import polars as pl
 from nsysparse.frames import Found
 from nsysparse.source.schema import TableSpec
 from nsysparse.source.trace import Trace
-from nsysparse.transports import annotated, host_staged, memcpy, nccl, nixl, trtllm_bounce
+from nsysparse.transports import annotated, host_staged, memcpy, nccl, nixl, trtllm_bounce, ucx
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +36,6 @@ TRANSPORTS = (
     Transport(trtllm_bounce.NAME, trtllm_bounce.ABOUT, trtllm_bounce.NEEDS, trtllm_bounce.find),
     Transport(memcpy.NAME, memcpy.ABOUT, memcpy.NEEDS, memcpy.find),
     Transport(host_staged.NAME, host_staged.ABOUT, host_staged.NEEDS, host_staged.find),
+    Transport(ucx.NAME, ucx.ABOUT, ucx.NEEDS, ucx.find),
     Transport(annotated.NAME, annotated.ABOUT, annotated.NEEDS, annotated.find),
 )

@@ -15,13 +15,15 @@ from nsysparse.source.trace import Trace
 from nsysparse.transports.launching import launching
 from nsysparse.transports.nccl_graphs import REPLAY_KEYS_FROM, per_replay, with_issue
 from nsysparse.transports.nccl_groups import CALL, GROUP_END, GROUP_START, launching_range
+from nsysparse.transports.nccl_traced import find_traced
 
 NAME = "nccl"
 # NCCL_BUFFSIZE per channel; as many channels as NCCL can use where a kernel does not tell.
 BUFFER_BYTES, MOST_CHANNELS = 4 * 2**20, 64
-ABOUT = "ncclSend and ncclRecv, with the SendRecv kernels that they launch"
+ABOUT = "ncclSend and ncclRecv, with the SendRecv kernels that they launch; ncclPutSignal; rows of `nsys -t nccl`"
 NEEDS = (schema.NVTX, schema.KERNEL, schema.RUNTIME)
 SIDES = dict.fromkeys(nccl_domain.SENDS, "send") | dict.fromkeys(nccl_domain.RECEIVES, "recv")
+_SIDES = SIDES | dict.fromkeys(nccl_domain.PUTS, "send")
 _KINDS = {nccl_domain.GROUP_START: GROUP_START, nccl_domain.GROUP_END: GROUP_END}
 
 
@@ -34,7 +36,10 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     ops = _nccl_kernels(trace)
     ranges = _ranges(trace, ops)
     kernels = _kernels(trace, ops, ranges)
-    found = pl.concat([_from_calls(trace, ranges, kernels), _from_lone_kernels(kernels)], how="diagonal")
+    traced, served = find_traced(trace, kernels.filter(~pl.col("serves_calls")))
+    lone = _from_lone_kernels(kernels.filter(~pl.col("op_id").is_in(served)))
+    calls = pl.concat([ranges, _puts(trace)], how="diagonal_relaxed")
+    found = pl.concat([_from_calls(trace, calls, kernels), traced, lone], how="diagonal_relaxed")
     # All transfers of a replay have the call that launched the graph: there the order within the graph decides.
     order = ["process", "thread", "call_start_ns", "pass_number", "issue", "start_ns", "device_id", "end_ns"]
     return found_frame(
@@ -72,6 +77,12 @@ def _issuing(ops: pl.DataFrame, ranges: pl.DataFrame, key: str) -> pl.Series:
     """For each operation the `key` of the innermost of these ranges in which it was issued; null where in none."""
     issue = {f"launch_{name}": pl.col(f"issued_{name}") for name in ("thread", "start_ns", "end_ns")}
     return launching(ops.select(**issue), ranges, key)
+
+
+def _puts(trace: Trace) -> pl.DataFrame:
+    """Calls that move data without a kernel, so nothing launches for them (no `owner`)."""
+    labels = trace.labels.filter(nccl_domain.is_nccl() & pl.col("name").is_in(nccl_domain.PUTS))
+    return trace.ranges.filter(pl.col("style") == "push_pop").join(labels.select("label_id", "name"), on="label_id")
 
 
 def _by_thread(threads: pl.Series) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -118,12 +129,12 @@ def _kernels(trace: Trace, ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFr
 
 def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """One transfer per Send or Recv call, with its share of the kernels of its group."""
-    calls = ranges.filter(pl.col("name").is_in(list(SIDES))).select(
+    calls = ranges.filter(pl.col("name").is_in(list(_SIDES))).select(
         "process",
         "thread",
         "owner",
         "range_id",
-        side=pl.col("name").replace_strict(SIDES, return_dtype=pl.String),
+        side=pl.col("name").replace_strict(_SIDES, return_dtype=pl.String),
         call_start_ns="start_ns",
         call_end_ns="end_ns",
         issue=pl.col("range_id").cast(pl.Int64),

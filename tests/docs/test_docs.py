@@ -303,6 +303,7 @@ def test_commands_and_options_that_we_advise_exist():
         "--tables",
         "--trace-fork-before-exec",
         "--gpu-metrics-devices",
+        "--gpu-metrics-device",
         "--nic-metrics",
         "--help",
     }

@@ -116,6 +116,41 @@ def test_a_collective_that_runs_as_send_recv_is_not_kv(tmp_path: Path) -> None:
     ]
 
 
+def test_gather_and_scatter_that_run_as_send_recv_are_not_kv(tmp_path: Path) -> None:
+    scene = Scene()
+    for start, name in ((100, "ncclGather"), (200, "ncclScatter")):
+        scene.call(name, start, nbytes=4096, communicator=5)
+        scene.kernel(start + 3, start + 400, start + 450)
+    assert scene.found(tmp_path).select("side", "purpose", "purpose_rule").rows() == [
+        (None, "other", "nccl/ncclGather"),
+        (None, "other", "nccl/ncclScatter"),
+    ]
+
+
+def test_a_put_is_a_send_without_kernel(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.call("ncclCommInitRank", 50, communicator=9, nranks=2, rank=0, device=0)
+    scene.call("ncclGroupStart", 100)
+    scene.call("ncclPutSignal", 120, nbytes=4096, peer=1, communicator=9)
+    scene.call("ncclSend", 140, nbytes=64, peer=1, communicator=9)
+    scene.call("ncclGroupEnd", 160)
+    scene.kernel(163, 1000, 1100)
+    for start, name in ((300, "ncclSignal"), (320, "ncclWaitSignal")):
+        scene.call(name, start)
+    found = scene.found(tmp_path)
+    assert found.select("side", "bytes", "peer", "rank", "time_ns", "kernel_ops", "kernel_count").rows() == [
+        ("send", 4096, 1, 0, None, None, 0),
+        ("send", 64, 1, 0, 100, 1, 1),
+    ]
+
+
+def test_a_kernel_inside_a_put_is_not_its_own(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.call("ncclPutSignal", 100, nbytes=4096, peer=1, communicator=9)
+    scene.kernel(103, 500, 900)
+    assert scene.found(tmp_path).select("side", "start_ns").rows() == [("send", None), (None, 500)]
+
+
 def test_a_mixed_group_keeps_its_kernel_whatever_its_name(tmp_path: Path) -> None:
     scene = Scene()
     scene.call("ncclGroupStart", 100)

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from nsysparse.sharing import share_time
 
 
-def fused(sizes: list[int | None], total: int) -> pl.DataFrame:
+def fused(sizes: list[int | None], total: int, group_key: int = 1) -> pl.DataFrame:
     parts = [total - (len(sizes) - 1) * (total // len(sizes))] + [total // len(sizes)] * (len(sizes) - 1)
     return pl.DataFrame(
         {
-            "transfer_id": range(len(sizes)), "trace_id": "t", "group_key": "g", "kernel_ops": len(sizes),
+            "transfer_id": range(len(sizes)), "trace_id": "t", "group_key": group_key, "kernel_ops": len(sizes),
             "time_ns": parts, "bytes": sizes, "peer": range(len(sizes)), "side": "send", "call_start_ns": 0,
         },
         schema_overrides={"transfer_id": pl.UInt32, "bytes": pl.Int64},
@@ -24,6 +24,10 @@ def test_time_goes_by_bytes_where_all_are_known() -> None:
 
 def test_time_goes_equally_where_a_size_is_unknown() -> None:
     assert share_time(fused([100, None], 1000))["time_ns"].to_list() == [500, 500]
+
+
+def test_times_that_were_told_one_by_one_stay() -> None:
+    assert share_time(fused([100, 300], 1000, group_key=-1))["time_ns"].to_list() == [500, 500]
 
 
 @given(
