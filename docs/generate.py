@@ -110,6 +110,7 @@ EXPORTED: dict[str, tuple[type[dy.Schema], Callable[[pl.DataFrame], pl.DataFrame
         lambda frame: frame,
         "Sorted by transfer; only those with `is_movement` have rows.",
     ),
+    "exchanges": (frames.Exchanges, lambda frame: frame, "Sorted by input and time. Two kernels meet once."),
 }
 BETWEEN = (
     frames.Labels,

@@ -14,8 +14,7 @@ from nsysparse.attribution import agree_between_sides, annotate, settled, shares
 from nsysparse.catalog.loader import find_model
 from nsysparse.errors import InputError
 from nsysparse.evidence import count_once
-from nsysparse.exchanges import exchanges
-from nsysparse.exposure import with_exposure
+from nsysparse.exchanges import as_timed, exchanges
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
@@ -29,8 +28,8 @@ from nsysparse.sharing import share_time
 from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.links import resolve
+from nsysparse.timing import with_times
 from nsysparse.transports import TRANSPORTS
-from nsysparse.wire import windows, with_wire
 
 Progress = Callable[[str], None]
 DEFAULT_THRESHOLD = 0.20
@@ -136,11 +135,9 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         anomalies += trace.anomalies
         traces.append(trace)
     progress("pairing and attributing transfers")
-    timed = share_time(pair(pl.concat(parts), anomalies))
-    met = exchanges(timed)
-    present = windows(met)
-    measured = with_exposure(with_wire(timed, present), present, pl.concat([trace.compute for trace in traces]))
-    paired = agree_between_sides(measured, anomalies)
+    paired = share_time(pair(pl.concat(parts), anomalies))
+    compute = pl.concat([trace.compute for trace in traces])
+    paired = agree_between_sides(with_times(paired, compute), anomalies)
     agreed = marked.pop() if len(marked) == 1 else None
     divided = shares(paired, layer_count or agreed, anomalies)
     return Study(
@@ -178,15 +175,17 @@ def export_frame(
 
     Args:
         paths: The .sqlite files.
-        frame: nvtx_ranges, gpu_ops, transfers or attributions.
+        frame: nvtx_ranges, gpu_ops, transfers, attributions or exchanges.
         layer_count: Layers of the model, for `layer=all`.
         progress: Is told what is being done.
         purpose: Which purposes of transfers, and of what is attributed, to export: a key of `PURPOSES`.
     """
     _require_purpose(purpose)
-    if frame in ("transfers", "attributions"):
+    if frame in ("transfers", "attributions", "exchanges"):
         study = study_traces(paths, layer_count, progress)
         wanted = study.transfers.filter(pl.col("purpose").is_in(PURPOSES[purpose]))
+        if frame == "exchanges":
+            return exchanges(as_timed(wanted))
         if frame == "transfers":
             return exported_transfers(wanted)
         return study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")

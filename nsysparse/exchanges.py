@@ -5,33 +5,34 @@ were paired, their kernels met. Where no peer was recorded but exactly two devic
 each overlaps its counterpart, the k-th met the k-th (`positional`): that pairs kernels, not calls.
 """
 
+import dataframely as dy
 import polars as pl
 
+from nsysparse.frames import Exchanges
+
 GROUP = ["trace_id", "group_key"]
-FIFO, POSITIONAL = "fifo", "positional"
+POSITIONAL = "positional"
+# Below all keys of kernels, which are numbers of GPU operations (32 bits).
+_TIMED_KEYS = -(1 << 40)
 
-_EXCHANGES = pl.Schema(
-    {
-        "trace_id": pl.String,
-        "pairing": pl.String,
-        "pairing_proof": pl.String,
-        **{
-            f"{end}_{name}": dtype
-            for end in ("a", "b")
-            for name, dtype in (
-                ("group_key", pl.Int64), ("gpu", pl.String), ("start_ns", pl.Int64), ("end_ns", pl.Int64)
-            )
-        },
-        "longer_ns": pl.Int64,
-        "shorter_ns": pl.Int64,
-        "both_present_ns": pl.Int64,
-    }
-)  # fmt: skip
-
-_MET = [name for name in _EXCHANGES if name not in ("longer_ns", "shorter_ns", "both_present_ns")]
+_COLUMNS = Exchanges.create_empty().schema
+_MET = [name for name in _COLUMNS if name not in ("longer_ns", "shorter_ns", "both_present_ns")]
 
 
-def exchanges(transfers: pl.DataFrame) -> pl.DataFrame:
+def as_timed(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Transfers whose own part of a fused kernel was recorded (advanced NCCL tracing), each as a group of its own.
+
+    Their kernels have a negative `group_key`: what is known of them is the operation, not the kernel.
+    """
+    timed = (pl.col("group_key") < 0) & (pl.col("kernel_ops") > 1)
+    alone = _TIMED_KEYS - pl.col("transfer_id").cast(pl.Int64)
+    return transfers.with_columns(
+        group_key=pl.when(timed).then(alone).otherwise("group_key"),
+        kernel_ops=pl.when(timed).then(pl.lit(1, pl.UInt32)).otherwise("kernel_ops"),
+    )
+
+
+def exchanges(transfers: pl.DataFrame) -> dy.DataFrame[Exchanges]:
     """One row per two groups of kernels of one file that met, sorted by time.
 
     Args:
@@ -46,13 +47,13 @@ def exchanges(transfers: pl.DataFrame) -> pl.DataFrame:
     met = pl.concat([_by_calls(timed), _by_position(timed)])
     both = pl.min_horizontal("a_end_ns", "b_end_ns") - pl.max_horizontal("a_start_ns", "b_start_ns")
     lengths = [pl.col(f"{end}_end_ns") - pl.col(f"{end}_start_ns") for end in ("a", "b")]
-    return (
+    return Exchanges.validate(
         met.with_columns(
             longer_ns=pl.max_horizontal(lengths),
             shorter_ns=pl.min_horizontal(lengths),
             both_present_ns=both.clip(lower_bound=0),
         )
-        .select(pl.col(name).cast(dtype) for name, dtype in _EXCHANGES.items())
+        .select(pl.col(name).cast(dtype) for name, dtype in _COLUMNS.items())
         .sort("trace_id", "a_start_ns", "b_start_ns", "a_group_key", "b_group_key")
     )
 

@@ -357,6 +357,29 @@ class Shares(dy.Schema):
     exposed_wait_ns = dy.Int64(nullable=True, metadata={"about": "this share's part of its exposed waiting"})
 
 
+class Exchanges(dy.Schema):
+    """Kernels of two sides that met on one clock: `a` began first."""
+
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
+    pairing = dy.String(nullable=False, metadata={"about": "`fifo` (their calls were paired), `positional` or `named`"})
+    pairing_proof = dy.String(
+        nullable=True, metadata={"about": "as of their calls; null: nothing proves that they met"}
+    )
+    a_group_key = dy.Int64(nullable=False, metadata={"about": "the `group_key` of the transfers it serves"})
+    a_gpu = dy.String(nullable=True, metadata={"about": "the device it ran on"})
+    a_start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    a_end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
+    b_group_key = dy.Int64(nullable=False, metadata={"about": "the `group_key` of the transfers it serves"})
+    b_gpu = dy.String(nullable=True, metadata={"about": "the device it ran on"})
+    b_start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
+    b_end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
+    longer_ns = dy.Int64(nullable=False, metadata={"about": "length of the longer of the two"})
+    shorter_ns = dy.Int64(nullable=False, metadata={"about": "length of the shorter"})
+    both_present_ns = dy.Int64(nullable=False, metadata={"about": "from the later start to the earlier end, or 0"})
+
+
 class NvtxRanges(dy.Schema):
     """NVTX ranges projected onto the GPU, as other tools can check them."""
 

@@ -140,3 +140,33 @@ def test_marked_sizes_of_lab_payloads(shared: Callable[[str], Path], tmp_path: P
                 for row in found.iter_rows(named=True)
             )  # fmt: skip
             assert got == truth, (name, form)
+
+
+def test_kernels_that_met_by_position_in_the_two_gpu_file(shared: Callable[[str], Path]) -> None:
+    """Nothing says who talked to whom, but two devices ran 33 kernels each, all overlapping their counterpart.
+
+    Independent figures for this file: the longer kernels add up to 19.62 ms, the shorter to 5.78, both present to 5.74.
+    A rate over whole kernels would be 3.4 times too low.
+    """
+    totals = analyse([shared(H100)], Options(purpose="all")).totals
+    assert totals.exchange_count == 33
+    sums = (totals.longer_kernel_ns, totals.shorter_kernel_ns, totals.both_present_ns)
+    assert [round(value / 1e6, 2) for value in sums if value is not None] == [19.62, 5.78, 5.74]
+    assert round(19_624_641 / 5_739_662, 1) == 3.4
+    met = export_frame([shared(H100)], "exchanges")
+    assert met.select("pairing", "pairing_proof").unique().rows() == [("positional", None)]
+    assert met.select(pl.sum("longer_ns", "shorter_ns", "both_present_ns")).row(0) == sums
+    assert analyse([shared(H100)]).totals.exchange_count == 0  # it is all-to-all, which the default leaves out
+
+
+def test_kernels_of_the_two_gpu_file_by_hand(shared: Callable[[str], Path]) -> None:
+    """The same three sums from the kernels alone, without pairing, groups or purposes."""
+    ops = export_frame([shared(H100)], "gpu_ops").filter(pl.col("name").str.contains("SendRecv"))
+    first, second = (ops.filter(device_id=device).sort("start_ns").select("start_ns", "end_ns") for device in (0, 1))
+    both = zip(first.rows(), second.rows(), strict=True)
+    sums = [0, 0, 0]
+    for (a_start, a_end), (b_start, b_end) in both:
+        lengths = (a_end - a_start, b_end - b_start)
+        window = min(a_end, b_end) - max(a_start, b_start)
+        sums = [total + part for total, part in zip(sums, (max(lengths), min(lengths), window), strict=True)]
+    assert sums == [19_624_641, 5_777_111, 5_739_662]
