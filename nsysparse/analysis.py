@@ -281,6 +281,11 @@ class Unattributed:
     movement_count: int
     bytes: int | None
     time_ns: int | None
+    wire_ns: int | None = None
+    peer_wait_ns: int | None = None
+    exposed_wire_ns: int | None = None
+    exposed_wait_ns: int | None = None
+    overlapped_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

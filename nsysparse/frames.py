@@ -206,7 +206,7 @@ class Found(dy.Schema):
     end_ns = dy.Int64(nullable=True, metadata={"about": "first instant after it"})
     time_ns = dy.Int64(nullable=True, metadata={"about": "its share of the time of its kernels"})
     channels = dy.Int64(nullable=True, metadata={"about": "NCCL channels; they bound what can be buffered"})
-    staging_bytes = dy.Int64(nullable=False, metadata={"about": "what NCCL can buffer between its two ranks"})
+    staging_bytes = dy.Int64(nullable=False, metadata={"about": "what may be buffered between its two ends"})
     kernel_ops = dy.UInt32(nullable=True, metadata={"about": "transfers that the same kernels serve"})
     kernel_count = dy.UInt32(nullable=False, metadata={"about": "kernels that serve it (and its group)"})
     device_count = dy.UInt32(nullable=True, metadata={"about": "devices on which these kernels ran"})
@@ -364,9 +364,7 @@ class Exchanges(dy.Schema):
         nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
     )
     pairing = dy.String(nullable=False, metadata={"about": "`fifo` (their calls were paired), `positional` or `named`"})
-    pairing_proof = dy.String(
-        nullable=True, metadata={"about": "as of their calls; null: nothing proves that they met"}
-    )
+    pairing_proof = dy.String(nullable=True, metadata={"about": "as of their calls; null: nothing proves it"})
     a_group_key = dy.Int64(nullable=False, metadata={"about": "the `group_key` of the transfers it serves"})
     a_gpu = dy.String(nullable=True, metadata={"about": "the device it ran on"})
     a_start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})

@@ -88,6 +88,7 @@ def unattributed(measured: Measured) -> dict[str, Unattributed]:
             movement_count=rest["transfer_id"].n_unique(),
             bytes=known_sum(rest["bytes"]),
             time_ns=known_sum(rest["time_ns"]),
+            **{part: known_sum(rest[part]) for part in WIRE_PARTS},
         )
     return missing
 

@@ -82,12 +82,15 @@ RULES = (
     *(Rule(f"/totals/{name}", NOT_RECORDED, _TIMELESS) for name in (
         "time_ns", "send_time_ns", "busy_ns",
     )),
-    *(Rule(f"/{where}/{name}", NOT_RECORDED, _WIRE, _WIRE_FIX) for where in ("totals", "layers/*", "requests/*")
-      for name in ("wire_ns", "peer_wait_ns")),
+    *(Rule(f"/{where}/{name}", NOT_RECORDED, _WIRE, _WIRE_FIX) for where in (
+        "totals", "layers/*", "requests/*", "unattributed/*",
+    ) for name in ("wire_ns", "peer_wait_ns")),
     Rule("/totals/wire_known_share", NOT_APPLICABLE, "there is no time of which the wire part could be known"),
-    *(Rule(f"/{where}/overlapped_ns", NOT_RECORDED, _COMPUTE) for where in ("totals", "layers/*")),
+    *(Rule(f"/{where}/overlapped_ns", NOT_RECORDED, _COMPUTE) for where in ("totals", "layers/*", "unattributed/*")),
     *(Rule(f"/{where}/{name}", NOT_RECORDED, f"needs the wire time and compute kernels of the same device: {_WIRE}",
-           _WIRE_FIX) for where in ("totals", "layers/*") for name in ("exposed_wire_ns", "exposed_wait_ns")),
+           _WIRE_FIX) for where in ("totals", "layers/*", "unattributed/*") for name in (
+        "exposed_wire_ns", "exposed_wait_ns",
+    )),
     *(Rule(f"/totals/{name}", NOT_RECORDED, capability="nccl_calls") for name in (
         "exchange_count", "longer_kernel_ns", "shorter_kernel_ns", "both_present_ns",
     )),

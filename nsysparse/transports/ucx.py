@@ -18,6 +18,9 @@ ABOUT = (
 )
 NEEDS = (schema.UCP_SUBMIT, schema.UCP_PROGRESS)
 CONTROL_RULE = "ucx/control-message"
+# A send that UCX copies on ("eager") is complete before anything crossed. The threshold depends on the transport and
+# is not in the trace; for memory of a GPU it lies well below this.
+EAGER_BYTES = 256 * 1024
 LEAST_DATA_BYTES = 4096
 """Below it a message is taken for control traffic: even one layer of one cache block is larger."""
 CALL_SLACK_NS = 10_000
@@ -62,7 +65,11 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     named = pl.col("name").str.contains(_TAGGED) & pl.col("side").is_not_null()
     keys = pl.Series([None if tag is None else f"ucx-tag:{tag:x}" for tag in met["tag"]], dtype=pl.String)
     found = found.with_columns(match_key=pl.when(named).then(keys))
-    return found_frame(found.sort("process", "thread", "call_start_ns", "start_ns", "event_id", nulls_last=True))
+    return found_frame(
+        found.sort("process", "thread", "call_start_ns", "start_ns", "event_id", nulls_last=True).with_columns(
+            staging_bytes=pl.lit(EAGER_BYTES)
+        )
+    )
 
 
 def _operations(events: pl.DataFrame) -> pl.DataFrame:

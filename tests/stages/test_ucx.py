@@ -58,7 +58,9 @@ def test_an_operation_lasts_from_its_call_to_its_completion(tmp_path: Path) -> N
         (own, "ucp:8", "ucx-tag:fffffffffffffffe"),
         ("ucp:9", own, "ucx-tag:ab"),
     ]
-    assert found.select("purpose", "kernel_count", "staging_bytes", "device_id").unique().rows() == [(None, 0, 0, None)]
+    assert found.select("purpose", "kernel_count", "staging_bytes", "device_id").unique().rows() == [
+        (None, 0, 262_144, None)
+    ]
 
 
 @pytest.mark.parametrize(
