@@ -30,6 +30,7 @@ from nsysparse.source.trace import Trace
 from nsysparse.theory.links import resolve
 from nsysparse.timing import with_times
 from nsysparse.transports import TRANSPORTS
+from nsysparse.transports.nccl import BUFFER_BYTES, with_buffers
 
 Progress = Callable[[str], None]
 DEFAULT_THRESHOLD = 0.20
@@ -49,6 +50,7 @@ class Options:
         model: Model id from the catalogue.
         layers: Number of layers, for annotations that say `layer=all`.
         threshold: Share of the time to first token over which the KV gap is too much.
+        nccl_buffsize: NCCL_BUFFSIZE of the run in bytes, where it was not NCCL's default.
         purpose: Which purposes totals, links, layers and requests cover, a key of `PURPOSES`; the rest is excluded.
     """
 
@@ -58,6 +60,7 @@ class Options:
     layers: int | None = None
     threshold: float = DEFAULT_THRESHOLD
     purpose: str = DEFAULT_PURPOSE
+    nccl_buffsize: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     model = find_model(asked.model) if asked.model else None
     peak = resolve(asked.link, asked.peak_gb_s)
     layer_count = asked.layers or (model.layers if model else None)
-    study = study_traces(paths, layer_count, progress)
+    study = study_traces(paths, layer_count, progress, asked.nccl_buffsize)
     progress("computing metrics")
     facts = [_facts(trace, study.roles) for trace in study.traces]
     return assemble(
@@ -103,13 +106,19 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     )
 
 
-def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progress = _silent) -> Study:
+def study_traces(
+    paths: Sequence[Path],
+    layer_count: int | None,
+    progress: Progress = _silent,
+    nccl_buffsize: int | None = None,
+) -> Study:
     """Read exports and find, pair and attribute their transfers.
 
     Args:
         paths: The .sqlite files; together they are one run.
         layer_count: Layers of the model, for `layer=all`; None takes the number that `kv_role` marks agree on.
         progress: Is told what is being done.
+        nccl_buffsize: NCCL_BUFFSIZE of the run in bytes; None is NCCL's default.
     """
     traces, parts, requests = [], [], []
     anomalies: Counter[str] = Counter()
@@ -121,6 +130,8 @@ def study_traces(paths: Sequence[Path], layer_count: int | None, progress: Progr
         trace = read_trace(path, trace_id, all_gpu_work=False, local_copies=wants_local_copies)
         scopes = find_scopes(trace)
         found = pl.concat([transport.find(trace, scopes) for transport in TRANSPORTS])
+        if nccl_buffsize is not None:
+            found = with_buffers(found, nccl_buffsize)
         standing = count_once(_numbered(found, 0), scopes, anomalies).drop("transfer_id")
         numbered = _numbered(standing, next_id)
         next_id += numbered.height
@@ -280,6 +291,7 @@ def _settings(asked: Options) -> dict[str, Setting]:
         "wire_dtype": absent,
         "presets": Setting(list(BUILTIN), "default"),
         "layers": given(asked.layers),
+        "nccl_buffsize": Setting(asked.nccl_buffsize or BUFFER_BYTES, "option" if asked.nccl_buffsize else "default"),
         "time_range": absent,
         "clock": absent,
     }

@@ -34,6 +34,12 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 @click.option("--model", metavar="ID", help="The model served, e.g. llama-3-70b (`nsysparse models list`).")
 @click.option("--layers", type=click.IntRange(1, 4096), metavar="N", help="Layers of the model, for `layer=all`.")
 @click.option(
+    "--nccl-buffsize",
+    type=click.IntRange(1, 2**30),
+    metavar="BYTES",
+    help="NCCL_BUFFSIZE of the run, if it was set: what may be buffered proves no rate. Default: NCCL's, 4194304.",
+)
+@click.option(
     "--purpose",
     type=click.Choice(list(PURPOSES)),
     default=DEFAULT_PURPOSE,
@@ -50,6 +56,7 @@ def command(
     peak_gb_s: float | None,
     model: str | None,
     layers: int | None,
+    nccl_buffsize: int | None,
     purpose: str,
 ) -> None:
     """Report on the KV-cache transfer in one or more traces.
@@ -70,7 +77,9 @@ def command(
     from nsysparse.api import Options, analyse
     from nsysparse.source.inputs import find_inputs
 
-    options = Options(link=link, peak_gb_s=peak_gb_s, model=model, layers=layers, purpose=purpose)
+    options = Options(
+        link=link, peak_gb_s=peak_gb_s, model=model, layers=layers, purpose=purpose, nccl_buffsize=nccl_buffsize
+    )
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
         analysis = analyse(paths, options, tell)

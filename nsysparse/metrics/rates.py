@@ -41,8 +41,9 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         then holds no waiting for it).
     """
     other = measured.transfers.filter(pl.col("pair_id").is_not_null()).select(
-        "pair_id", far_id="transfer_id", far_clock="trace_id", far_gpu="gpu", far_start="start_ns", far_end="end_ns"
-    )
+        "pair_id", far_id="transfer_id", far_clock="trace_id", far_gpu="gpu", far_start="start_ns", far_end="end_ns",
+        far_staging="staging_bytes",
+    )  # fmt: skip
     met = (
         ended.filter(pl.col("pair_id").is_not_null() & (pl.col("transport") == RENDEZVOUS))
         .join(other, on="pair_id")
@@ -68,6 +69,11 @@ def _called() -> pl.Expr:
 def _slack() -> pl.Expr:
     same = (pl.col("gpu") == pl.col("far_gpu")).fill_null(value=False)
     return pl.when(same).then(pl.lit(0, pl.Int64)).otherwise(pl.lit(CLOCK_SLACK_NS, pl.Int64))
+
+
+def _beyond_buffers() -> pl.Expr:
+    """Bytes of a pair that the buffers between its ends could not hold."""
+    return pl.col("bytes") - pl.max_horizontal("staging_bytes", "far_staging")
 
 
 def _sides(met: pl.DataFrame) -> pl.DataFrame:
@@ -99,7 +105,7 @@ def _on_one_clock(met: pl.DataFrame) -> pl.DataFrame:
     sides = _sides(met)
     both = pl.max_horizontal("send_start", "recv_start")
     end = pl.col("recv_end") + _slack()
-    rest = pl.col("bytes") - pl.col("staging_bytes")
+    rest = _beyond_buffers()
     # bytes / (end - send_start) < rest / (end - both), without dividing
     late = rest.cast(pl.Float64) * (end - pl.col("send_start")) > pl.col("bytes").cast(pl.Float64) * (end - both)
     return _sure(
@@ -115,7 +121,7 @@ def _by_ends(met: pl.DataFrame) -> pl.DataFrame:
     """Beyond the buffers, from the later start on, and no less than a wrong match by one could have taken."""
     return _sure(
         _sides(met),
-        pl.col("bytes") - pl.col("staging_bytes"),
+        _beyond_buffers(),
         (pl.max_horizontal("send_start", "recv_start"), pl.col("recv_end") + _COINCIDENCE_NS),
         "trace_id",
         pl.lit(value=False),
@@ -126,7 +132,7 @@ def _on_two_clocks(met: pl.DataFrame) -> pl.DataFrame:
     """Beyond the buffers, within the shorter of the two kernels."""
     own = pl.col("end_ns") - pl.col("start_ns")
     shorter = own <= pl.col("far_end") - pl.col("far_start")
-    rest = pl.col("bytes") - pl.col("staging_bytes")
+    rest = _beyond_buffers()
     own_span, far_span = (pl.col("start_ns"), pl.col("end_ns")), (pl.col("far_start"), pl.col("far_end"))
     return pl.concat(
         [

@@ -27,6 +27,13 @@ _SIDES = SIDES | dict.fromkeys(nccl_domain.PUTS, "send")
 _KINDS = {nccl_domain.GROUP_START: GROUP_START, nccl_domain.GROUP_END: GROUP_END}
 
 
+def with_buffers(found: pl.DataFrame, buffer_bytes: int) -> pl.DataFrame:
+    """Transfers as `find` gives them, for a run with another NCCL_BUFFSIZE: a trace does not record it."""
+    channels = pl.col("staging_bytes") // BUFFER_BYTES
+    of_nccl = pl.col("transport") == NAME
+    return found.with_columns(staging_bytes=pl.when(of_nccl).then(channels * buffer_bytes).otherwise("staging_bytes"))
+
+
 def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     """All Send/Recv transfers of a trace, each seen from one side, sorted by when and where they were issued.
 

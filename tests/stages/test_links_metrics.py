@@ -228,3 +228,11 @@ def test_ports_count_bytes_and_busy_time_of_each_end(tmp_path: Path) -> None:
     assert ports is not None
     got = [(port.device_id, port.direction, port.bytes, port.busy_ns, port.peak_gb_s) for port in ports]
     assert got == [(0, "egress", 2001, 100, 50.0), (1, "ingress", 2001, 140, 50.0)]
+
+
+def test_larger_buffers_prove_less(tmp_path: Path) -> None:
+    trace = two_pairs(tmp_path)
+    (link,) = [link for link in analyse([trace], Options(nccl_buffsize=8 * 2**20)).links if link.bytes == 2 * MESSAGE]
+    assert link.headline_gb_s == pytest.approx((MESSAGE - 8 * 2**20) / 1_000_000)
+    (link,) = [link for link in analyse([trace], Options(nccl_buffsize=MESSAGE)).links if link.bytes == 2 * MESSAGE]
+    assert link.headline_gb_s is None
