@@ -90,7 +90,7 @@ def _contexts(command: click.Command, name: str, parent: click.Context | None) -
 
 # --- frames -----------------------------------------------------------------------------------------------------------
 
-# What a column means wherever frames.py does not say it beside the column itself.
+# What a column means wherever nsysparse.frames does not say it beside the column itself.
 _NVTX_NOTE = """
 Sorted by process, thread, start, and the longer first. A GPU operation belongs to a range when its launching call
 starts and ends inside the range on the same thread; for a start/end range that another thread closed, inside it

@@ -33,6 +33,12 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+def string_ids_like(*patterns: str) -> sa.Select[Any]:
+    """Ids of strings that look like one of `patterns`, whatever the case of ASCII letters."""
+    alike = sa.or_(*(sa.column("value").like(pattern) for pattern in patterns))
+    return sa.select(sa.column("id")).select_from(sa.table(schema.STRINGS.table)).where(alike)
+
+
 class Export:
     """One SQLite export, open for reading. Use it as a context manager; it never writes to or beside the file.
 

@@ -1,16 +1,43 @@
-"""Follow nodes of CUDA graphs back to the one that was made while a stream was captured.
+"""Read nodes of CUDA graphs, and follow them back to the one that was made while a stream was captured.
 
 Instantiating a graph clones its nodes, and a clone can be cloned again. Kernels name the last of the line, the ranges
 that say what they are for were open when the first was made.
 """
+
+from collections import Counter
 
 import dataframely as dy
 import numpy as np
 import polars as pl
 
 from nsysparse.frames import GraphNodes, thread_process
+from nsysparse.source import nccl_domain, schema
+from nsysparse.source.export import Export
+from nsysparse.source.usable import usable_times
 
 NODE = ["process", "graph_node_id"]
+
+
+def read_graph_nodes(
+    export: Export, labels: pl.DataFrame, ops: pl.DataFrame, anomalies: Counter[str]
+) -> dy.DataFrame[GraphNodes]:
+    """Nodes of CUDA graphs with their making; none where NCCL is in no graph: a large model's graphs have many."""
+    in_graphs = pl.col("name").str.contains(nccl_domain.ANY_KERNEL) & pl.col("graph_node_id").is_not_null()
+    if labels.filter(nccl_domain.is_nccl()).is_empty() and ops.filter(in_graphs).is_empty():
+        return GraphNodes.create_empty()
+    # One table name has had two meanings: the columns tell.
+    parts = [
+        export.read(spec)
+        for spec in schema.GRAPH_NODES
+        if export.columns(spec.table).issuperset(spec.columns[ours][0] for ours in spec.required)
+    ]
+    if not parts:
+        return GraphNodes.create_empty()
+    nodes = pl.concat(parts).drop_nulls("graph_node_id")
+    unowned = nodes["thread"].null_count()
+    if unowned:
+        anomalies["graph-nodes-without-thread"] += unowned
+    return with_making(usable_times(nodes.drop_nulls("thread"), "graph-nodes", anomalies, open_ended=False))
 
 
 def with_making(rows: pl.DataFrame) -> dy.DataFrame[GraphNodes]:

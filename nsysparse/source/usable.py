@@ -5,6 +5,7 @@ from collections import Counter
 import polars as pl
 
 MAX_TIME_NS = 2**62
+MAX_GPU_WORK_NS = 2**50  # 13 days: no kernel runs longer, and sums of thousands such still fit 64 bits
 MAX_BYTES = 2**48  # 256 TiB: no message is larger, and sums of a million such still fit 64 bits
 
 

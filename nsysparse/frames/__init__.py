@@ -1,0 +1,48 @@
+"""The typed frames that cross stage boundaries.
+
+A frame is validated where it leaves its stage. Times are nanoseconds of the trace's own clock, intervals are
+half-open. `process` and `thread` are the export's global ids (hardware, VM and process id included): two processes
+with the same pid on different machines differ. `docs/reference/frames.md` is generated from this package.
+
+`recorded` has what an export holds, `found` what was found in it, `exported` what other tools get; `ids` takes global
+ids apart.
+"""
+
+from nsysparse.frames.exported import NvtxRanges, exported_gpu_ops, exported_transfers
+from nsysparse.frames.found import Exchanges, Found, Shares, Transfers, found_frame
+from nsysparse.frames.ids import device_key, pid, thread_process, tid
+from nsysparse.frames.recorded import (
+    Compute,
+    Counters,
+    GpuOps,
+    GraphNodes,
+    Labels,
+    NcclOps,
+    Payloads,
+    Ranges,
+    UcpEvents,
+)
+
+__all__ = [
+    "Compute",
+    "Counters",
+    "Exchanges",
+    "Found",
+    "GpuOps",
+    "GraphNodes",
+    "Labels",
+    "NcclOps",
+    "NvtxRanges",
+    "Payloads",
+    "Ranges",
+    "Shares",
+    "Transfers",
+    "UcpEvents",
+    "device_key",
+    "exported_gpu_ops",
+    "exported_transfers",
+    "found_frame",
+    "pid",
+    "thread_process",
+    "tid",
+]

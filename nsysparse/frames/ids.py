@@ -1,0 +1,27 @@
+"""What is inside the export's global ids, and how a device is named within its trace."""
+
+import polars as pl
+
+
+def thread_process(thread: pl.Expr) -> pl.Expr:
+    """The process a global thread id belongs to: everything above its 24 bits of thread id."""
+    return thread.floordiv(1 << 24)
+
+
+def pid(process: pl.Expr) -> pl.Expr:
+    """The operating system's process id inside a global process id (24 bits)."""
+    return process.mod(1 << 24)
+
+
+def tid(thread: pl.Expr) -> pl.Expr:
+    """The operating system's thread id inside a global thread id (24 bits)."""
+    return thread.mod(1 << 24)
+
+
+def device_key() -> pl.Expr:
+    """A name for the physical device of a row, within its trace: ordinals are a process's own where nothing maps them.
+
+    For rows with `gpu_id`, `device_id` and `process`.
+    """
+    ordinal = pl.concat_str(pl.col("process").fill_null(-1), pl.lit(":"), "device_id")
+    return pl.coalesce(pl.concat_str(pl.lit("gpu"), "gpu_id"), ordinal)

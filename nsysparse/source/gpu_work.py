@@ -1,0 +1,104 @@
+"""Read GPU work with its launches: kernels, copies, memsets and CUDA graphs recorded whole."""
+
+from collections import Counter
+
+import dataframely as dy
+import polars as pl
+import sqlalchemy as sa
+
+from nsysparse.frames import GpuOps, thread_process
+from nsysparse.source import pack_kernels, schema
+from nsysparse.source.devices import with_gpu
+from nsysparse.source.export import Export, string_ids_like
+from nsysparse.source.launches import with_launches
+from nsysparse.source.usable import MAX_BYTES, MAX_GPU_WORK_NS, usable_times
+
+_OF_SOME_KIND = ("grid_x", "src_device_id", "dst_device_id", "copy_count")  # of kernels, of copies
+_MAX_DEVICES, _MAX_BATCH = 2**16, 2**32  # beyond these an ordinal or a count means "not recorded", or damage
+
+
+def read_gpu_ops(
+    export: Export, trace_id: str, anomalies: Counter[str], *, everything: bool, local_copies: bool
+) -> dy.DataFrame[GpuOps]:
+    """GPU operations in total order, each with the call that launched it.
+
+    Args:
+        export: The open file.
+        trace_id: Name of this input within the command.
+        anomalies: Counts operations without device, launch or possible times, and sizes no copy can have.
+        everything: Also kernels that are neither NCCL's nor pack KV, memsets and graphs.
+        local_copies: Also copies to and from the host and within a device.
+    """
+    parts = [_kernels(export, everything=everything), _copies(export, anomalies, local=local_copies)]
+    if everything:
+        parts += [_memsets(export), _graphs(export)]
+    columns = ["kind", "name", "device_id", "stream_id", "process", "correlation_id", "start_ns", "end_ns", "bytes"]
+    ops = pl.concat([part.select(*columns, "graph", "graph_node_id", *_OF_SOME_KIND) for part in parts])
+    placed = ops.filter(pl.col("device_id").is_not_null())
+    if placed.height < ops.height:
+        anomalies["gpu-work-without-device"] += ops.height - placed.height
+    ops = usable_times(placed, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS, open_ended=False)
+    order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
+    ops = (
+        ops.sort(*order, "graph_node_id", *_OF_SOME_KIND, nulls_last=True)
+        .with_row_index("op_id")
+        .with_columns(pl.col("op_id").cast(pl.UInt32), trace_id=pl.lit(trace_id))
+    )
+    launched = with_launches(export, with_gpu(export, ops), anomalies, everything=everything)
+    return GpuOps.validate(launched.select(GpuOps.column_names()))
+
+
+def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
+    where = None
+    columns = export.columns(schema.KERNEL.table)
+    names = [name for name in ("demangledName", "shortName") if name in columns]
+    if not everything and names:
+        wanted = ("%nccl%", *(f"%{part}%" for part in pack_kernels.NAMES))
+        where = sa.or_(*(sa.column(name).in_(string_ids_like(*wanted)) for name in names))
+    frame = export.read(schema.KERNEL, where=where)
+    frame = frame.with_columns(name_id=pl.coalesce("name_id", "short_name_id"))
+    strings = export.read_strings(frame["name_id"])
+    text = dict(zip(strings["id"].to_list(), strings["value"].to_list(), strict=True))
+    name = pl.col("name_id").replace_strict(text, default=None, return_dtype=pl.String)
+    return _gpu_work(frame, "kernel", name, pl.lit(None, dtype=pl.Int64))
+
+
+def _copies(export: Export, anomalies: Counter[str], *, local: bool) -> pl.DataFrame:
+    """Copies between devices, and with `local` all others; numbers that no copy can have are null."""
+    where = None
+    if not local:
+        where = sa.column("copyKind") == schema.PEER_COPY
+        if {"srcDeviceId", "dstDeviceId"} <= export.columns(schema.MEMCPY.table):
+            where = where | (sa.column("srcDeviceId") != sa.column("dstDeviceId"))
+    frame = export.read(schema.MEMCPY, where=where)
+    possible = pl.col("bytes").is_between(0, MAX_BYTES, closed="left")
+    impossible = frame.select((~possible).sum()).item()
+    if impossible:
+        anomalies["sizes-impossible"] += impossible
+    frame = frame.with_columns(
+        pl.when(possible).then("bytes"),
+        pl.when(pl.col("copy_count").is_between(1, _MAX_BATCH)).then("copy_count"),
+        *(pl.when(pl.col(name).is_between(0, _MAX_DEVICES)).then(name) for name in ("src_device_id", "dst_device_id")),
+    )
+    kind = pl.col("copy_kind").replace_strict(schema.COPY_KINDS, default="kind unknown", return_dtype=pl.String)
+    return _gpu_work(frame, "memcpy", pl.concat_str(pl.lit("memcpy "), kind), pl.col("bytes"))
+
+
+def _memsets(export: Export) -> pl.DataFrame:
+    return _gpu_work(export.read(schema.MEMSET), "memset", pl.lit("memset"), pl.col("bytes"))
+
+
+def _graphs(export: Export) -> pl.DataFrame:
+    return _gpu_work(export.read(schema.GRAPH), "graph", pl.lit("CUDA graph"), pl.lit(None, dtype=pl.Int64))
+
+
+def _gpu_work(frame: pl.DataFrame, kind: str, name: pl.Expr, nbytes: pl.Expr) -> pl.DataFrame:
+    absent = [pl.lit(None, dtype=pl.Int64).alias(column) for column in _OF_SOME_KIND if column not in frame.columns]
+    return frame.with_columns(
+        *absent,
+        kind=pl.lit(kind),
+        name=name,
+        bytes=nbytes,
+        process=thread_process(pl.col("global_pid")),
+        graph=pl.col("graph_node_id").is_not_null() if kind != "graph" else pl.lit(True),
+    ).with_columns(pl.col("name").fill_null("").cast(pl.String))
