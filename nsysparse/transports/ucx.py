@@ -16,7 +16,12 @@ ABOUT = (
     "UCX sends, receives, puts and gets from submission to completion; bytes are UCX's packed size, and active messages"
     " and messages under 4 KiB are control traffic"
 )
+UNSEEN = (
+    "what does not pass UCX, such as transports that call verbs themselves; sizes are recorded since UCX 1.14, the"
+    " other worker since 1.12"
+)
 NEEDS = (schema.UCP_SUBMIT, schema.UCP_PROGRESS)
+SHOWN_BY = (("ucx_messages",),)
 CONTROL_RULE = "ucx/control-message"
 LEAST_DATA_BYTES = 4096
 """Below it a message is taken for control traffic: even one layer of one cache block is larger."""

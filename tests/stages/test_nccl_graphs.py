@@ -209,7 +209,7 @@ def test_replays_of_both_sides_pair_in_the_order_of_launches(tmp_path: Path) -> 
     assert not study.anomalies["lanes-that-do-not-pair"]
     counted = transfers.filter("is_movement").sort("call_start_ns", "captured_start_ns")
     assert counted.select("side", "bytes", "start_ns", "pairing_proof").rows() == [
-        ("recv", nbytes, 1000 * replay + offset, True)
+        ("recv", nbytes, 1000 * replay + offset, "start")
         for replay in (1, 2, 3)
         for nbytes, offset in ((1000, 100), (2000, 200))
     ]
