@@ -268,8 +268,8 @@ No transport sees RDMA that an engine does of its own, as Mooncake's transfer en
 counters of the adapters ([how to capture](../how-to/capture.md#engines)).
 """
 TABLES_HEAD = """
-Every table that is read, with the exporter's names of its columns. Where a table exists and lacks a required column, the
-file is refused; an optional column that is missing reads as unknown. Counters, and the nodes of CUDA graphs, are left
+Every table that is read, with the exporter's names of its columns. Where a table exists and lacks a required column,
+the file is refused; an optional column that is missing reads as unknown. Counters, and the nodes of CUDA graphs, are left
 out where their tables lack a column. Nothing else of a file is read ([privacy](../explanation/privacy.md)).
 """
 # Columns of NVTX_EVENTS that are read for some names only, beside those of its spec.

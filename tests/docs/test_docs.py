@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -350,3 +351,13 @@ def options_of(name: str) -> set[str]:
     return {
         option for part in parts for parameter in part.params for option in (*parameter.opts, *parameter.secondary_opts)
     }
+
+
+def test_the_layers_of_the_architecture_page_are_those_that_are_checked() -> None:
+    contracts = tomllib.loads(text("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["id"] == "layers")
+    blocks = [
+        token.content.splitlines() for token in tokens(DOCS / "explanation/architecture.md") if token.type == "fence"
+    ]
+
+    assert layers in blocks
