@@ -269,8 +269,8 @@ counters of the adapters ([how to capture](../how-to/capture.md#engines)).
 """
 TABLES_HEAD = """
 Every table that is read, with the exporter's names of its columns. Where a table exists and lacks a required column,
-the file is refused; an optional column that is missing reads as unknown. Counters, and the nodes of CUDA graphs, are left
-out where their tables lack a column. Nothing else of a file is read ([privacy](../explanation/privacy.md)).
+the file is refused; an optional column that is missing reads as unknown. Counters, and the nodes of CUDA graphs, are
+left out where their tables lack a column. Nothing else of a file is read ([privacy](../explanation/privacy.md)).
 """
 # Columns of NVTX_EVENTS that are read for some names only, beside those of its spec.
 _NVTX_MORE: dict[str, tuple[str, Sequence[str]]] = {
