@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 (a script beside the pages it writes, no package)
-"""Writes the reference pages that say what the code says: frames, commands, presets, warnings.
+"""Writes the reference pages that say what the code says: frames, commands, presets, transports, warnings.
 
 `python docs/generate.py` writes the pages; with `--check` it exits 1 and names those that are no longer current.
 """
@@ -19,6 +19,9 @@ from nsysparse.cli import cli
 from nsysparse.cli.export import FRAMES
 from nsysparse.metrics.warnings import MESSAGES
 from nsysparse.presets.loader import FIELDS, Rule, builtin_rules
+from nsysparse.source import schema
+from nsysparse.source.schema import TableSpec
+from nsysparse.transports import TRANSPORTS, Transport
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 HEAD = "<!-- Written by docs/generate.py: do not edit. `make docs-write` writes it again. -->"
@@ -251,6 +254,81 @@ def _rule_row(rule: Rule) -> tuple[str, ...]:
     return (f"`{rule.preset}/{rule.id}`", rule.kind, says or "", where, rule.purpose or "")
 
 
+# --- transports -------------------------------------------------------------------------------------------------------
+
+
+TRANSPORTS_HEAD = """
+# Transports
+
+What a transfer is found by, best source first: where several recorded one movement, the one that comes first stands,
+and the others are noted in `evidence` of the transfer. `nsysparse inspect` says for each how many transfers it found,
+and where it found none whether it could look: that hangs on [capabilities](capabilities.md).
+
+No transport sees RDMA that an engine does of its own, as Mooncake's transfer engine does for SGLang and vLLM's
+`MooncakeConnector`: it leaves no row of any kind. [Annotate](convention.md) it from post to completion, or sample the
+counters of the adapters ([how to capture](../how-to/capture.md#engines)).
+"""
+TABLES_HEAD = """
+Every table that is read, with the exporter's names of its columns. Where a table exists and lacks a required column,
+the file is refused; an optional column that is missing reads as unknown. Counters, and the nodes of CUDA graphs, are
+left out where their tables lack a column. Nothing else of a file is read ([privacy](../explanation/privacy.md)).
+"""
+# Columns of NVTX_EVENTS that are read for some names only, beside those of its spec.
+_NVTX_MORE: dict[str, tuple[str, Sequence[str]]] = {
+    "nccl": ("of NCCL's own rows", [theirs for theirs, _ in schema.NVTX_PAYLOAD_COLUMNS.values()]),
+    "nixl": (
+        "of NIXL's own rows",
+        [theirs for part in (schema.NVTX_PAYLOAD_COLUMNS, schema.NVTX_NUMBER_COLUMNS) for theirs, _ in part.values()],
+    ),
+}
+
+
+def transports_page() -> Iterator[str]:
+    """Per transport what it finds, needs and cannot see; then the columns of all tables that are read."""
+    yield from TRANSPORTS_HEAD.strip().splitlines()
+    yield ""
+    for transport in TRANSPORTS:
+        yield from _transport(transport)
+    yield "# Tables"
+    yield ""
+    yield from TABLES_HEAD.strip().splitlines()
+    yield ""
+    needed = list(dict.fromkeys(spec.table for transport in TRANSPORTS for spec in transport.needs))
+    specs = [each for value in vars(schema).values() for each in (value if isinstance(value, tuple) else (value,))]
+    tables: dict[str, list[TableSpec]] = {name: [] for name in needed}
+    for spec in specs:
+        if isinstance(spec, TableSpec):
+            tables.setdefault(spec.table, []).append(spec)
+    yield from _table(("table", "required", "optional"), (_spec_row(name, found) for name, found in tables.items()))
+
+
+def _transport(transport: Transport) -> Iterator[str]:
+    yield f"## {transport.name}"
+    yield ""
+    yield f"Finds {transport.about}."
+    yield ""
+    yield f"- Cannot see: {transport.unseen}."
+    needs = ", ".join(f"`{spec.table}`" for spec in transport.needs)
+    more = _NVTX_MORE.get(transport.name)
+    yield f"- Reads {needs}" + (f", and {more[0]} {_codes(more[1])}." if more else ".")
+    ways = ", or ".join(" and ".join(f"`{each}`" for each in way) for way in transport.shown_by)
+    yield f"- Could look where not absent: {ways}."
+    yield ""
+
+
+def _spec_row(table: str, specs: Sequence[TableSpec]) -> tuple[str, str, str]:
+    required = {spec.columns[ours][0] for spec in specs for ours in spec.required}
+    named = list(dict.fromkeys(theirs for spec in specs for theirs, _ in spec.columns.values()))
+    return (
+        f"`{table}`", _codes([name for name in named if name in required]),
+        _codes([name for name in named if name not in required]),
+    )  # fmt: skip
+
+
+def _codes(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 # --- warnings ---------------------------------------------------------------------------------------------------------
 
 
@@ -282,6 +360,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "cli.md": cli_page,
     "frames.md": frames_page,
     "presets.md": presets_page,
+    "transports.md": transports_page,
     "warnings.md": warnings_page,
 }
 

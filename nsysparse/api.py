@@ -129,11 +129,7 @@ def study_traces(
         progress(f"reading {path.name}")
         trace = read_trace(path, trace_id, all_gpu_work=False, local_copies=wants_local_copies)
         scopes = find_scopes(trace)
-        found = pl.concat([transport.find(trace, scopes) for transport in TRANSPORTS])
-        if nccl_buffsize is not None:
-            found = with_buffers(found, nccl_buffsize)
-        standing = count_once(_numbered(found, 0), scopes, anomalies).drop("transfer_id")
-        numbered = _numbered(standing, next_id)
+        numbered = _numbered(_standing(trace, scopes, anomalies, nccl_buffsize), next_id)
         next_id += numbered.height
         anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height
         decided = with_purpose(numbered, scopes, communicators_with_collectives(trace))
@@ -171,7 +167,8 @@ def inspect(paths: Sequence[Path], progress: Progress = _silent) -> Inspection:
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
         trace = read_trace(path, trace_id, all_gpu_work=True)
-        looked.append(look(trace, find_scopes(trace)))
+        scopes = find_scopes(trace)
+        looked.append(look(trace, scopes, _standing(trace, scopes, Counter())))
     return Inspection(FORMAT_VERSION, nsysparse=__version__, traces=tuple(looked))
 
 
@@ -227,6 +224,16 @@ def trace_ids(paths: Sequence[Path]) -> list[str]:
             name = f"{stem}#{number}"
         names.append(name)
     return names
+
+
+def _standing(
+    trace: Trace, scopes: pl.DataFrame, anomalies: Counter[str], nccl_buffsize: int | None = None
+) -> pl.DataFrame:
+    """What all transports find in one trace, each movement's best source only: columns of `Found`."""
+    found = pl.concat([transport.find(trace, scopes) for transport in TRANSPORTS])
+    if nccl_buffsize is not None:
+        found = with_buffers(found, nccl_buffsize)
+    return count_once(_numbered(found, 0), scopes, anomalies).drop("transfer_id")
 
 
 def _numbered(transfers: pl.DataFrame, first: int) -> pl.DataFrame:

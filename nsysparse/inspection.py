@@ -1,5 +1,6 @@
 """What a trace holds and what can be answered from it, before any analysis."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -7,8 +8,11 @@ import polars as pl
 from nsysparse.analysis import Capability, Gpu
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
+from nsysparse.transports import TRANSPORTS, Transport
+from nsysparse.units import counted
 
 FORMAT_VERSION = 1
+ANNOTATE = "Annotate transfers: docs/reference/convention.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,27 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class TransportCount:
+    """What one transport found, each movement counted once per side that was recorded; a copy is one transfer.
+
+    `transfer_count` and the counts by side are None where the trace lacks what this transport is found by: `why` says
+    what. Where it found none, `why` says what it cannot see. `bytes` is the sum of the sizes that are known, over all
+    sides; `bytes_known_share` the share of the transfers that have one.
+    """
+
+    transport: str
+    transfer_count: int | None
+    send_count: int | None
+    recv_count: int | None
+    copy_count: int | None
+    unknown_side_count: int | None
+    bytes: int | None
+    bytes_known_share: float | None
+    why: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Whether a question can be answered from this trace: yes, partly or no; why, and what would change it."""
 
@@ -65,6 +90,7 @@ class TraceInspection:
     gpus: tuple[Gpu, ...]
     counts: Counts
     communicators: tuple[Communicator, ...]
+    transports: tuple[TransportCount, ...]
     capabilities: dict[str, Capability]
     answers: tuple[Answer, ...]
 
@@ -78,12 +104,13 @@ class Inspection:
     traces: tuple[TraceInspection, ...]
 
 
-def look(trace: Trace, scopes: pl.DataFrame) -> TraceInspection:
-    """Counts, communicators and answerable questions of one trace that was read with all its GPU work.
+def look(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame) -> TraceInspection:
+    """Counts, communicators, transports and answerable questions of one trace that was read with all its GPU work.
 
     Args:
         trace: The trace.
         scopes: Its ranges that a preset knows.
+        found: Its transfers, columns of `Found`; of several sources of one movement only the one that stands.
     """
     counts = _counts(trace)
     return TraceInspection(
@@ -96,8 +123,9 @@ def look(trace: Trace, scopes: pl.DataFrame) -> TraceInspection:
         gpus=trace.gpus,
         counts=counts,
         communicators=_communicators(trace),
+        transports=tuple(_transport(each, found, trace.capabilities) for each in TRANSPORTS),
         capabilities=trace.capabilities,
-        answers=_answers(trace, scopes, counts),
+        answers=_answers(trace, scopes, found),
     )
 
 
@@ -145,40 +173,110 @@ def _communicators(trace: Trace) -> tuple[Communicator, ...]:
     )
 
 
-def _answers(trace: Trace, scopes: pl.DataFrame, counts: Counts) -> tuple[Answer, ...]:
-    facts = trace.capabilities
-    layers = scopes.filter(pl.col("layer").is_not_null() & (pl.col("style") != "mark")).height
-    requests = scopes.filter(pl.col("request").is_not_null() & (pl.col("style") != "mark")).height
-    annotate = "Annotate transfers: docs/reference/convention.md"
-    moved = "How long did Send/Recv take?"
-    if counts.send_recv_kernel_count:
-        first = Answer(moved, "yes", f"{counts.send_recv_kernel_count} SendRecv kernels were recorded", "")
-    else:
-        first = _lacking(moved, facts, "graph_nodes", "gpu_kernels", "nccl_calls")
-    return (
-        first,
-        _needs("How much was moved, and how fast at least?", facts, counts, "nccl_calls", "nccl_sizes"),
-        _needs("Which send met which receive?", facts, counts, "nccl_calls", "nccl_communicators"),
-        _found("Which layer did each transfer serve?", layers, "layer", annotate, facts),
-        _found("Which request did each transfer serve?", requests, "request", annotate, facts),
+def _transport(transport: Transport, found: pl.DataFrame, facts: dict[str, Capability]) -> TransportCount:
+    own = found.filter(pl.col("transport") == transport.name)
+    if own.is_empty():
+        lacking = [_first_absent(names, facts) for names in transport.shown_by]
+        could_look = None in lacking
+        fact = lacking[0] or Capability("present")
+        none = 0 if could_look else None
+        why = f"cannot see: {transport.unseen}" if could_look else fact.reason
+        fix = ANNOTATE if could_look else fact.fix
+        return TransportCount(transport.name, none, none, none, none, none, None, None, why, fix)
+    sides = dict(own.group_by("side").len().iter_rows())
+    known = own["bytes"].drop_nulls()
+    return TransportCount(
+        transport=transport.name,
+        transfer_count=own.height,
+        send_count=sides.get("send", 0),
+        recv_count=sides.get("recv", 0),
+        copy_count=sides.get("copy", 0),
+        unknown_side_count=sides.get(None, 0),
+        bytes=int(known.sum()) if known.len() else None,
+        bytes_known_share=known.len() / own.height,
+        why="",
+        fix="",
     )
 
 
-def _needs(question: str, facts: dict[str, Capability], counts: Counts, *names: str) -> Answer:
-    lacking = [facts[name] for name in names if facts[name].status != "present"]
-    if not lacking and counts.send_call_count + counts.recv_call_count:
-        return Answer(question, "yes", "calls and their payloads were recorded", "")
-    worst = next((fact for fact in lacking if fact.status == "absent"), lacking[0] if lacking else None)
-    if worst is None:
-        return Answer(question, "no", "there is no Send or Recv to tell of", "")
-    return Answer(question, "no" if worst.status == "absent" else "partly", worst.reason, worst.fix)
+def _first_absent(names: Sequence[str], facts: dict[str, Capability]) -> Capability | None:
+    return next((facts[name] for name in names if facts[name].status == "absent"), None)
 
 
-def _lacking(question: str, facts: dict[str, Capability], *names: str) -> Answer:
-    for name in names:
-        if facts[name].status == "absent":
-            return Answer(question, "no", facts[name].reason, facts[name].fix)
-    return Answer(question, "no", "no SendRecv kernel is among the recorded kernels", "")
+def _answers(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame) -> tuple[Answer, ...]:
+    facts = trace.capabilities
+    layers = scopes.filter(pl.col("layer").is_not_null() & (pl.col("style") != "mark")).height
+    requests = scopes.filter(pl.col("request").is_not_null() & (pl.col("style") != "mark")).height
+    both_ends = pl.all_horizontal(pl.col("src_end", "dst_end").is_not_null())
+    messages = pl.all_horizontal(pl.col("communicator", "peer").is_not_null())
+    timed, sized = pl.col("time_ns").is_not_null(), pl.col("bytes").is_not_null()
+    meets = messages | both_ends | pl.col("match_key").is_not_null()
+    questions = (
+        ("How long did transfers take?", timed, "a time", _TIME),
+        ("How much was moved, and how fast at least?", timed & sized, "size and time", _SIZE),
+        ("Which send met which receive?", meets, "a name for both ends", _ENDS),
+    )
+    return (
+        *(_of_transfers(question, found.with_columns(known=known), what, needs, facts)
+          for question, known, what, needs in questions),
+        _rowless(facts),
+        _found("Which layer did each transfer serve?", layers, "layer", ANNOTATE, facts),
+        _found("Which request did each transfer serve?", requests, "request", ANNOTATE, facts),
+    )  # fmt: skip
+
+
+# What a transport's transfers lack a fact for, the most telling first.
+_TIME: Mapping[str, tuple[str, ...]] = {"nccl": ("graph_nodes", "gpu_kernels", "nccl_calls")}
+_SIZE: Mapping[str, tuple[str, ...]] = {
+    "nccl": ("nccl_calls", "nccl_sizes", "graph_nodes", "gpu_kernels"), "nixl": ("nixl_requests",),
+    "ucx": ("ucx_messages",),
+}  # fmt: skip
+_ENDS: Mapping[str, tuple[str, ...]] = {"nccl": ("nccl_calls", "nccl_communicators"), "memcpy": ("ipc_copies",)}
+
+
+def _of_transfers(
+    question: str, found: pl.DataFrame, what: str, needs: Mapping[str, tuple[str, ...]], facts: dict[str, Capability]
+) -> Answer:
+    """Whether a fact is known of all transfers, of some or of none, and what was not recorded where it is not.
+
+    Args:
+        question: What is asked.
+        found: Transfers with `transport` and `known`.
+        what: The fact, as the object of a sentence.
+        needs: Per transport the capabilities that the fact comes from.
+        facts: The trace's capabilities.
+    """
+    known = int(found["known"].sum())
+    if known and known == found.height:
+        return Answer(question, "yes", f"{counted(known, 'transfer')} found, each with {what}", "")
+    if found.is_empty():
+        fact = _first_absent(needs["nccl"], facts) or Capability(
+            "absent", "no transfer of any kind was found", ANNOTATE
+        )
+        return Answer(question, "no", fact.reason, fact.fix)
+    unknown = found.filter(~pl.col("known"))["transport"].unique()
+    lacking = [facts[name] for each in TRANSPORTS if each.name in unknown for name in needs.get(each.name, ())]
+    worst = next((fact for status in ("absent", "partial") for fact in lacking if fact.status == status), None)
+    why = f"{known:,} of {counted(found.height, 'transfer')} found have {what}"
+    if worst is not None:
+        why += f": {worst.reason}"
+    return Answer(question, "partly" if known else "no", why, worst.fix if worst else "")
+
+
+def _rowless(facts: dict[str, Capability]) -> Answer:
+    """RDMA of an engine's own (Mooncake's) leaves no row, so that only what counts all traffic could tell."""
+    question = "Was KV moved by RDMA of the engine's own, as Mooncake's?"
+    rowless = "it leaves no row in any trace"
+    if facts["nic_metrics"].status == "present":
+        return Answer(question, "partly", f"{rowless}, and what the sampled adapters counted beyond the transfers found"
+                      " may be that or any other traffic of the node", ANNOTATE)  # fmt: skip
+    return Answer(
+        question, "no", f"{rowless}, and no network adapter was sampled", f"{ANNOTATE}, or {facts['nic_metrics'].fix}"
+    )
+
+
+def _lacking(question: str, facts: dict[str, Capability], name: str) -> Answer:
+    return Answer(question, "no", facts[name].reason, facts[name].fix)
 
 
 def _found(question: str, ranges: int, what: str, fix: str, facts: dict[str, Capability]) -> Answer:

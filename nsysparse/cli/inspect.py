@@ -10,7 +10,7 @@ from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 
 if TYPE_CHECKING:
-    from nsysparse.inspection import TraceInspection
+    from nsysparse.inspection import TraceInspection, TransportCount
 
 FORMATS = {"text": ".txt", "json": ".json"}
 _MARKS = {"present": "yes", "partial": "partly", "absent": "no"}
@@ -73,6 +73,9 @@ def _text(trace: "TraceInspection") -> str:
         f" {found.recv_count:,} receives, {found.collective_count:,} collectives"
         for found in trace.communicators
     ]
+    lines += ["", "Transfers found"]
+    for each in trace.transports:
+        lines.append(f"  {each.transport:13} {_transfers(each)}")
     lines += ["", "Can be answered"]
     for answer in trace.answers:
         lines.append(f"  {answer.answer:7} {answer.question} {answer.why}.")
@@ -84,3 +87,24 @@ def _text(trace: "TraceInspection") -> str:
         if fact.fix and fact.status != "present":
             lines.append(f"          {fact.fix}")
     return "\n".join(visible(line) for line in lines) + "\n"
+
+
+def _transfers(found: "TransportCount") -> str:
+    """How many, by side, and of how many of them the size is known; or why none."""
+    from nsysparse.units import human_bytes, human_share
+
+    if found.transfer_count is None:
+        return f"not recorded: {found.why}"
+    if not found.transfer_count:
+        return f"none; {found.why}"
+    counts = (
+        (found.send_count, "sent"),
+        (found.recv_count, "received"),
+        (found.copy_count, "copied"),
+        (found.unknown_side_count, "of unknown side"),
+    )
+    sides = ", ".join(f"{count:,} {side}" for count, side in counts if count)
+    size = "no size known"
+    if found.bytes is not None:
+        size = f"{human_bytes(found.bytes)}, size known of {human_share(found.bytes_known_share)}"
+    return f"{found.transfer_count:,} ({sides}), {size}"

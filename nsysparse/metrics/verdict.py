@@ -1,8 +1,8 @@
 """The one sentence that stands first, true whatever is known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from nsysparse.analysis import ADVICE, Excluded, Link, Totals, TraceFacts, Verdict
+from nsysparse.analysis import ADVICE, Capability, Excluded, Link, Totals, TraceFacts, Verdict
 from nsysparse.metrics.links import UNKNOWN_END
 from nsysparse.units import human_bytes, human_ns, human_rate
 
@@ -68,25 +68,80 @@ def _unproven(totals: Totals, traces: Sequence[TraceFacts]) -> str:
 
 def _nothing(excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
     if not excluded:
-        return f"No KV transfer found: {_lacking(traces, 'graph_nodes', 'nccl_calls')}"
+        return _sought(traces)
     rules = ", ".join(sorted({row.rule for row in excluded if row.purpose == "other"}))
     transfers, kernels = (sum(row.transfer_count for row in excluded), sum(row.kernel_count for row in excluded))
-    found = f"{_count(transfers, 'Send/Recv transfer')} in {_count(kernels, 'kernel')}"
+    found = _count(transfers, "transfer") + (f" in {_count(kernels, 'kernel')}" if kernels else "")
     unproven = sum(row.transfer_count for row in excluded if row.purpose != "other")
     if not unproven:
-        return f"No KV transfer found: all {found} are other traffic ({rules})."
+        which = f"all {found} are" if transfers > 1 else "the only transfer is"
+        return f"No KV transfer found: {which} other traffic ({rules})."
     rest = f", the others are other traffic ({rules})" if rules else ""
     return f"No proven KV transfer found: of {found}, {unproven:,} may be KV, but nothing proves it{rest}."
 
 
+# What transfers are found by, as a reader knows it, the most usual first.
+_SOUGHT: Mapping[str, str] = {
+    "nccl_calls": "calls of NCCL", "nixl_requests": "requests of NIXL", "ucx_messages": "operations of UCX",
+    "gpu_copies": "copies", "nvtx_ranges": "NVTX ranges",
+}  # fmt: skip
+_ROWLESS = (
+    "What an engine moves by RDMA of its own leaves no row at all (Mooncake's, in SGLang and vLLM's MooncakeConnector):"
+    " put kv_transfer ranges around it (docs/reference/convention.md), or sample --nic-metrics=lf and"
+    " --gpu-metrics-devices=all."
+)
+
+
+def _sought(traces: Sequence[TraceFacts]) -> str:
+    """Where transfers were looked for and where they could not be, why, and what would leave them to be found."""
+    facts = [trace.capabilities for trace in traces]
+    recorded = [name for name in _SOUGHT if any(found[name].status != "absent" for found in facts if name in found)]
+    missing = [name for name in _SOUGHT if name not in recorded]
+    text = "No KV transfer found"
+    if recorded:
+        text += f" among {_listed(recorded)}, which were recorded"
+    if missing:
+        text += f"; {_listed(missing)} were not" if recorded else f": no {_listed(missing, 'or')} were recorded"
+    # Kernels that could not be seen may have been NCCL's, whatever else was recorded.
+    hidden = [found["graph_nodes"].reason for found in facts if found["graph_nodes"].status != "present"]
+    # One command records all kinds; the first that is missing and known to a command has it.
+    unrecorded = ("nixl_requests", "ucx_messages", "nccl_calls", "graph_nodes")
+    fixes = [found[name].fix for name in unrecorded for found in facts if found[name].status == "absent"]
+    why = f" {hidden[0][0].upper()}{hidden[0][1:]}." if hidden else ""
+    return f"{text}.{why} {_ROWLESS}" + (f"{ADVICE}{fixes[0]}" if fixes else "")
+
+
+def _listed(names: Sequence[str], word: str = "and") -> str:
+    *most, last = [_SOUGHT[name] for name in names]
+    return f"{', '.join(most)} {word} {last}" if most else last
+
+
+# Where sizes come from beside NCCL's payloads: partial, such transfers are there and some lack one.
+_OTHER_SIZES = ("nixl_requests", "ucx_messages")
+
+
 def _lacking(traces: Sequence[TraceFacts], *names: str) -> str:
     """Why a fact is missing, and the command that records it, from the first trace that lacks it."""
+    if "nccl_sizes" in names:
+        for trace in traces:
+            for name in _OTHER_SIZES:
+                fact = trace.capabilities.get(name)
+                if (
+                    fact is not None
+                    and fact.status == "partial"
+                    and trace.capabilities["nccl_calls"].status == "absent"
+                ):
+                    return _because(fact)
     for name in names:
         for trace in traces:
             fact = trace.capabilities[name]
             if fact.status != "present":
-                return f"{fact.reason}.{ADVICE}{fact.fix}" if fact.fix else f"{fact.reason}."
-    return "the trace recorded everything, and no Send or Recv is in it."
+                return _because(fact)
+    return "all that could tell was recorded, and none of them has it."
+
+
+def _because(fact: Capability) -> str:
+    return f"{fact.reason}.{ADVICE}{fact.fix}" if fact.fix else f"{fact.reason}."
 
 
 def _count(number: int, noun: str) -> str:

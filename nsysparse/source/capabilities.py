@@ -5,13 +5,10 @@ import sqlalchemy as sa
 
 from nsysparse.analysis import Capability
 from nsysparse.source import nccl_domain, schema
+from nsysparse.source.commands import ANNOTATE_COPIES, EXPORT_AGAIN, PROFILE
 from nsysparse.source.export import Export
-from nsysparse.source.open import NSYS_EXPORT
+from nsysparse.source.other_transports import host_copies, nixl_requests, ucx_messages
 from nsysparse.units import counted, human_bytes
-
-PROFILE = "nsys profile -t cuda,nvtx --cuda-graph-trace=node --trace-fork-before-exec=true -o trace COMMAND"
-ANNOTATE_COPIES = "Push a kv_transfer range around the copies that move KV: docs/reference/convention.md"
-EXPORT_AGAIN = f"{NSYS_EXPORT} -o trace.sqlite trace.nsys-rep"
 
 
 def capabilities(
@@ -31,13 +28,14 @@ def capabilities(
         metadata: Its allowed metadata.
         labels: Labels of `ranges`.
         ranges: NVTX ranges and marks.
-        payloads: What NCCL's payloads said.
+        payloads: What NCCL's and NIXL's payloads said.
         nccl_ops: What advanced NCCL tracing said.
         ops: GPU operations that were read (perhaps only NCCL's).
         nodes: Nodes of CUDA graphs.
     """
     nccl = ranges.join(labels.filter(nccl_domain.is_nccl()), on="label_id")
     moving = [*nccl_domain.SENDS, *nccl_domain.RECEIVES, *nccl_domain.PUTS]
+    nixl = nixl_requests(export, labels, ranges, payloads)
     traced = nccl_ops.filter(~pl.col("is_gpu"))
     is_call = pl.col("name").is_in(moving) | pl.col("range_id").is_in(traced["range_id"].implode())
     calls = nccl.filter(is_call)
@@ -49,10 +47,13 @@ def capabilities(
         "cuda_calls": _launches(export, ops),
         "gpu_copies": _rows(export, schema.MEMCPY.table, "no copy was recorded, or none was made"),
         "ipc_copies": _ipc_copies(export),
+        "host_copies": host_copies(export),
         "nccl_calls": _nccl_calls(export, nccl, calls, ops),
         "nccl_sizes": _nccl_payloads(export, metadata, calls, payloads, "bytes"),
         "nccl_communicators": _nccl_payloads(export, metadata, talking, payloads, "communicator"),
         "graph_nodes": _graphs(export, calls, ops, nodes),
+        "nixl_requests": nixl,
+        "ucx_messages": ucx_messages(export),
         "gpu_names": _gpu_names(export),
         "gpu_metrics": _counters(
             export, schema.GPU_METRICS.table, "--gpu-metrics-devices=all", "--gpu-metrics-device=all"
@@ -125,7 +126,7 @@ def _nccl_calls(export: Export, nccl: pl.DataFrame, calls: pl.DataFrame, ops: pl
     elif kernels and ranges:
         reason = (
             "ranges and kernels were recorded, and NCCL is not among them: what moved KV here, if anything did, was"
-            " another transport (copies, NIXL, UCX, RDMA), which this version does not read"
+            " another transport (copies, NIXL, UCX, or RDMA that leaves no row)"
         )
     else:
         missing = " and ".join(what for what, count in (("kernels", kernels), ("NVTX ranges", ranges)) if not count)

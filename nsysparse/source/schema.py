@@ -221,6 +221,7 @@ COPY_KINDS: Mapping[int, str] = {
 }  # fmt: skip
 
 PEER_COPY, DEVICE_COPY = 10, 8
+HOST_COPIES = (1, 2, 3, 4)  # between host memory and a device
 
 # Any of these beside StringIds makes a SQLite file an export; a file with none of them is something else.
 EVIDENCE = (

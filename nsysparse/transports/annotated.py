@@ -14,7 +14,12 @@ from nsysparse.transports.announced import announced
 
 NAME = "annotated"
 ABOUT = "kv_transfer ranges of the annotation convention, from their start to their end"
+UNSEEN = (
+    "what a server does not annotate, and no engine annotates by itself; where nothing else recorded the transfer,"
+    " nothing checks what the range says"
+)
 NEEDS = (schema.NVTX,)
+SHOWN_BY = (("nvtx_ranges",),)
 RULE = "own/kv_transfer"
 SIDES = {
     "send": "send", "put": "send", "offload": "send", "recv": "recv", "get": "recv", "load": "recv", "copy": "copy",

@@ -15,7 +15,9 @@ from nsysparse.transports.launching import device_end, launching, open_alone
 
 NAME = "host-staged"
 ABOUT = "copies to and from the host in ranges that offload or load KV, and what packs KV there"
+UNSEEN = "copies to and from the host outside such ranges: every program makes them, and nothing tells which move KV"
 NEEDS = (schema.NVTX, schema.MEMCPY, schema.KERNEL, schema.RUNTIME)
+SHOWN_BY = (("nvtx_ranges", "host_copies"), ("nvtx_ranges", "gpu_kernels"))
 _WAYS = {
     "memcpy DtoH": "offload", "memcpy AtoH": "offload", "memcpy HtoD": "load", "memcpy HtoA": "load",
 }  # fmt: skip

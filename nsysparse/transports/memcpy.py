@@ -15,7 +15,12 @@ from nsysparse.transports.launching import device_end, launching
 
 NAME = "memcpy"
 ABOUT = "copies between devices; copies within one, as they look, inside a kv_transfer range"
+UNSEEN = (
+    "RDMA, which is no copy; copies over CUDA IPC whose devices the file does not name: they look local, and count only"
+    " inside a kv_transfer range"
+)
 NEEDS = (schema.MEMCPY, schema.RUNTIME)
+SHOWN_BY = (("gpu_copies",),)
 _PEER, _DEVICE = (f"memcpy {schema.COPY_KINDS[kind]}" for kind in (schema.PEER_COPY, schema.DEVICE_COPY))
 _TO_STORE = ("offload", "load")
 

@@ -21,7 +21,12 @@ NAME = "nccl"
 # NCCL_BUFFSIZE per channel; as many channels as NCCL can use where a kernel does not tell.
 BUFFER_BYTES, MOST_CHANNELS = 4 * 2**20, 64
 ABOUT = "ncclSend and ncclRecv, with the SendRecv kernels that they launch; ncclPutSignal; rows of `nsys -t nccl`"
+UNSEEN = (
+    "kernels inside CUDA graphs that were recorded whole; calls under NCCL_NVTX_DISABLE, whose kernels are transfers of"
+    " unknown size; the time of what NCCL moves by copy engines, without a kernel"
+)
 NEEDS = (schema.NVTX, schema.KERNEL, schema.RUNTIME)
+SHOWN_BY = (("nccl_calls",), ("graph_nodes",))
 SIDES = dict.fromkeys(nccl_domain.SENDS, "send") | dict.fromkeys(nccl_domain.RECEIVES, "recv")
 _SIDES = SIDES | dict.fromkeys(nccl_domain.PUTS, "send")
 _KINDS = {nccl_domain.GROUP_START: GROUP_START, nccl_domain.GROUP_END: GROUP_END}

@@ -13,7 +13,12 @@ from nsysparse.source.trace import Trace
 
 NAME = "nixl"
 ABOUT = "NIXL reads and writes, from their post to the mark of their completion"
+UNSEEN = (
+    "NIXL before 1.4.0 or without its NVTX plug-in, and the passive side of a transfer, which leave nothing; requests"
+    " and layers, which no event names: one transfer may carry all layers"
+)
 NEEDS = (schema.NVTX,)
+SHOWN_BY = (("nixl_requests",),)
 _REQUEST = ["process", "handle"]
 
 

@@ -15,7 +15,12 @@ from nsysparse.transports.announced import announced
 
 NAME = "trtllm-bounce"
 ABOUT = "TensorRT-LLM's nixlWrite ranges: chunks of KV on their way from bounce buffer to bounce buffer"
+UNSEEN = (
+    "builds without these ranges, as release wheels are; TensorRT-LLM's other paths, which leave rows of NIXL or UCX at"
+    " best; layers, which no range of it names"
+)
 NEEDS = (schema.NVTX,)
+SHOWN_BY = (("nvtx_ranges",),)
 RULE = "trtllm-bounce/nixlWrite"
 
 

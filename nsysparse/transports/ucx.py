@@ -16,7 +16,12 @@ ABOUT = (
     "UCX sends, receives, puts and gets from submission to completion; bytes are UCX's packed size, and active messages"
     " and messages under 4 KiB are control traffic"
 )
+UNSEEN = (
+    "what does not pass UCX, such as transports that call verbs themselves; sizes are recorded since UCX 1.14, the"
+    " other worker since 1.12"
+)
 NEEDS = (schema.UCP_SUBMIT, schema.UCP_PROGRESS)
+SHOWN_BY = (("ucx_messages",),)
 CONTROL_RULE = "ucx/control-message"
 # A send that UCX copies on ("eager") is complete before anything crossed. The threshold depends on the transport and
 # is not in the trace; for memory of a GPU it lies well below this.

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -20,6 +21,8 @@ from nsysparse.cli import cli
 from nsysparse.metrics.reasons import RULES
 from nsysparse.metrics.warnings import MESSAGES
 from nsysparse.presets.loader import builtin_rules
+from nsysparse.source.schema import TableSpec
+from nsysparse.transports import TRANSPORTS, Transport
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -252,6 +255,30 @@ def test_every_capability_is_documented() -> None:
     assert rows == list(trace.capabilities)
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda transport: transport.name)
+def test_every_transport_says_what_it_finds_needs_and_cannot_see(transport: Transport) -> None:
+    page = text("docs/reference/transports.md")
+    own = page.partition(f"\n## {transport.name}\n")[2].partition("\n## ")[0]
+
+    assert transport.about
+    assert transport.unseen
+    assert transport.needs
+    assert transport.shown_by
+    assert transport.about in own
+    assert transport.unseen in own
+    for spec in transport.needs:
+        assert isinstance(spec, TableSpec)
+        assert f"`{spec.table}`" in own
+        assert f"\n| `{spec.table}` | " in page
+
+
+def test_transports_look_by_capabilities_that_exist() -> None:
+    (trace,) = inspect([ROOT / "sample_traces/synthetic/pd-oneprofile.sqlite"]).traces
+    names = {name for transport in TRANSPORTS for way in transport.shown_by for name in way}
+
+    assert sorted(names - set(trace.capabilities)) == []
+
+
 def test_every_metadata_key_that_may_be_read_is_documented() -> None:
     from nsysparse.source.schema import META_ALLOWED
 
@@ -324,3 +351,13 @@ def options_of(name: str) -> set[str]:
     return {
         option for part in parts for parameter in part.params for option in (*parameter.opts, *parameter.secondary_opts)
     }
+
+
+def test_the_layers_of_the_architecture_page_are_those_that_are_checked() -> None:
+    contracts = tomllib.loads(text("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["id"] == "layers")
+    blocks = [
+        token.content.splitlines() for token in tokens(DOCS / "explanation/architecture.md") if token.type == "fence"
+    ]
+
+    assert layers in blocks
