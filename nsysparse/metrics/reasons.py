@@ -23,7 +23,9 @@ _WIRE = (
 )
 _WIRE_FIX = "record both sides in one nsys profile that starts before NCCL's communicators are made"
 _WAIT = f"{_WIRE}; or its interval is one that a host saw, which does not show who waited"
-_NO_RATE = "no movement (but a first use) has size and time, and more bytes than NCCL can buffer"
+_NO_RATE = (
+    "no movement (but a first use) has size and time, and more bytes than NCCL can buffer, or only calls were recorded"
+)
 _NO_BURST = (
     "no three movements followed on each other with more bytes behind the first than NCCL can buffer, or their sizes or"
     " times are unknown"

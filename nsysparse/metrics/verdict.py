@@ -67,9 +67,8 @@ def _on_wire(totals: Totals, links: Sequence[Link]) -> str:
     if not (shown and known and totals.time_ns and totals.wire_ns is not None):
         return ""
     wire = human_share(totals.wire_ns / (known * totals.time_ns))
-    return (
-        f", {wire} of it on the wire" if known == 1 else f", {wire} of the {human_share(known)} told apart on the wire"
-    )
+    of = "" if known == 1 else f"of the {human_share(known)} told apart, "
+    return f" ({of}{wire} on the wire)"
 
 
 def _moved(totals: Totals) -> str:
@@ -106,9 +105,7 @@ def _nothing(excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
         return f"No KV transfer found: {_lacking(traces, 'graph_nodes', 'nccl_calls')}"
     rules = ", ".join(sorted({row.rule for row in excluded if row.purpose == "other"}))
     transfers, kernels = (sum(row.transfer_count for row in excluded), sum(row.kernel_count for row in excluded))
-    found = (
-        f"{_count(transfers, 'transfer')} in {_count(kernels, 'kernel')}" if kernels else _count(transfers, "transfer")
-    )
+    found = _count(transfers, "transfer") + (f" in {_count(kernels, 'kernel')}" if kernels else "")
     unproven = sum(row.transfer_count for row in excluded if row.purpose != "other")
     if not unproven:
         return f"No KV transfer found: all {found} are other traffic ({rules})."

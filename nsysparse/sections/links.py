@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nsysparse.analysis import Analysis, Link
 from nsysparse.document import Abstention, Bar, BarChart, Block, Heading, Paragraph, Spread, Table
 from nsysparse.sections.absence import abstention
-from nsysparse.sections.cells import names, numbers, rates, shares, sizes, table, texts, times
+from nsysparse.sections.cells import Filled, names, numbers, rates, shares, sizes, table, texts, times
 from nsysparse.sections.transports import COPIES, several, wire_interval
 from nsysparse.units import UNKNOWN, counted, human_bytes, human_rate, human_share, time_scale
 
@@ -28,7 +28,7 @@ def build(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = [heading, Paragraph(_lead(links), "muted"), _chart(links)]
     blocks += _remarks(links)
     blocks += [_table(links), _basis(links)]
-    blocks += [each for each in (_ports(analysis), _message_sizes(analysis)) if each]
+    blocks += [each for each in (_others(links), _ports(analysis), _message_sizes(analysis)) if each]
     return blocks
 
 
@@ -138,18 +138,16 @@ def _table(links: Sequence[Link]) -> Table:
     expected = [(link.theoretical_ns, link.practical_ns, link.observed_ns) for link in links]
     scale = time_scale(value for row in expected for value in row)
     bounds = [is_bound(link) for link in links]
-    named = several(links)
-    transports = [texts("Transport", [link.transport for link in links])] if named else []
     columns = [
         names("Link", [link.link_key for link in links]),
-        *transports,
+        *_transports(links),
         sizes("Bytes", [link.bytes for link in links], term="movement"),
         rates("Rate", [link.headline_gb_s for link in links], term="headline", bounds=bounds),
         rates("Ceiling", [link.practical_gb_s for link in links], term="ceiling", minor=True),
         rates("Line rate", [link.peak_gb_s for link in links], term="line-rate", minor=True),
         shares("Of line rate", [link.efficiency for link in links], term="headline", bounds=bounds),
         times("Observed", [link.observed_ns for link in links], scale, term="busy", digits=3),
-        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling", minor=named, digits=3),
+        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling", minor=True, digits=3),
         times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate", digits=3),
     ]
     return table("Links: observed beside expected", columns, "links-table")
@@ -158,23 +156,38 @@ def _table(links: Sequence[Link]) -> Table:
 def _basis(links: Sequence[Link]) -> Table:
     """What the rates rest on; it backs up the table above."""
     spreads = [_spread(link) for link in links]
-    bounds, every = [is_bound(link) for link in links], [True] * len(links)
-    fixed = [link.fixed_cost_ns for link in links]
+    bounds = [is_bound(link) for link in links]
     columns = [
         names("Link", [link.link_key for link in links]),
         texts("Transport", [link.transport for link in links]),
         texts("Paired by", [link.pairing for link in links]),
         numbers("Movements", [link.movement_count for link in links], term="movement"),
         texts("Rate is over", [_over(link) for link in links], term="headline"),
-        rates("p10", [spread.p10 if spread else None for spread in spreads], bounds=bounds),
-        rates("p50", [spread.p50 if spread else None for spread in spreads], bounds=bounds),
-        rates("p90", [spread.p90 if spread else None for spread in spreads], bounds=bounds),
-        rates("Delivered", [link.delivered_gb_s for link in links], bounds=every, term="delivered"),
-        rates("Bytes over busy", [link.link_gb_s for link in links], term="busy"),
-        times("Fixed cost", fixed, time_scale(fixed), term="fixed-cost"),
-        rates("Fitted", [link.fitted_gb_s for link in links], term="fixed-cost"),
+        *(
+            rates(name, [getattr(spread, name, None) for spread in spreads], bounds=bounds)
+            for name in ("p10", "p50", "p90")
+        ),
     ]
     return table("What the rates rest on", columns, "links-basis", folded=True)
+
+
+def _others(links: Sequence[Link]) -> Table | None:
+    """Rates by other questions than the headline's; None where there is none."""
+    fixed = [link.fixed_cost_ns for link in links]
+    told = [
+        rates("Delivered", [link.delivered_gb_s for link in links], bounds=[True] * len(links), term="delivered"),
+        rates("Bytes over busy", [link.link_gb_s for link in links], term="busy"),
+        times("Fixed cost", fixed, time_scale(fixed), term="fixed-cost"),
+        rates("Fitted rate", [link.fitted_gb_s for link in links], term="fixed-cost"),
+    ]
+    if all(each.is_unknown for each in told):
+        return None
+    keys = names("Link", [link.link_key for link in links])
+    return table("Other rates", [keys, *_transports(links), *told], "links-others", folded=True)
+
+
+def _transports(links: Sequence[Link]) -> list[Filled]:
+    return [texts("Transport", [link.transport for link in links])] if several(links) else []
 
 
 def _over(link: Link) -> str | None:

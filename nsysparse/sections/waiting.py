@@ -16,8 +16,8 @@ def facts(analysis: Analysis) -> list[Fact]:
 
 def remarks(analysis: Analysis) -> list[Block]:
     """For how much of the time the split is known, what it cannot show, and what the kernels that met say."""
-    limits = (Paragraph(text, "doubt") for text in _limits(analysis))
-    return [*limits, *(Paragraph(text) for text in _exchanges(analysis.totals))]
+    paragraphs = (Paragraph(" ".join(_limits(analysis)), "doubt"), Paragraph(_exchanges(analysis.totals)))
+    return [each for each in paragraphs if each.text]
 
 
 def _wire(analysis: Analysis) -> list[Fact]:
@@ -78,18 +78,17 @@ def _limits(analysis: Analysis) -> list[str]:
     return found
 
 
-def _exchanges(totals: Totals) -> list[str]:
+def _exchanges(totals: Totals) -> str:
     """What pairs of kernels that met say about waiting, whatever is known of the calls behind them."""
     longer, shorter, both = totals.longer_kernel_ns, totals.shorter_kernel_ns, totals.both_present_ns
     if not totals.exchange_count or not longer or shorter is None or both is None:
-        return []
+        return ""
     alone = longer - both
-    text = (
+    return (
         f"{counted(totals.exchange_count, 'pair')} of kernels met: the longer ones ran {human_ns(longer)}, the shorter"
         f" ones {human_ns(shorter)}, both at once {human_ns(both)}. For {human_share(alone / longer)} of the longer"
         f" kernels' time ({human_ns(alone)}) the other side was not there: that is waiting for it, or buffering."
     )
-    return [text]
 
 
 def _listed(words: list[str]) -> str:
