@@ -2,7 +2,7 @@
 
 An NCCL kernel runs from its launch to its end, whether its peer is there or not. Only while both kernels run can the
 message cross: that is `wire_ns`, the rest of the kernel's time is `peer_wait_ns`. Both are times, not a rate: what was
-buffered before the second kernel began crossed outside it (see `metrics.bounds` for rates).
+buffered before the second kernel began crossed outside it (see `metrics.rates` for rates).
 
 A kernel that serves several transfers has one wire time: while any of its peers was there. It is shared among its
 transfers as its time is, so wire and waiting of each add up to its time, exactly.
@@ -18,7 +18,8 @@ from nsysparse.sharing import divide
 WINDOW, MIN_DURATION, OWN_INTERVAL = "window", "min-duration", "own-interval"
 RENDEZVOUS = "nccl"
 """The transport whose kernels wait for each other; the intervals of others are the transfer itself."""
-_COPIES = ("memcpy", "host-staged")
+COPIES = ("memcpy", "host-staged")
+"""Transports whose intervals hold no waiting at all: a copy waits for nobody."""
 
 # Why a transfer has no wire time, the reason that comes first in this order.
 REASONS = ("no-interval", "call-only", "unpaired", "unproven", "sizes-unknown", "eager", "two-clocks")
@@ -81,7 +82,7 @@ def with_wire(transfers: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("call-only"))
         .otherwise(pl.col("group_reason").fill_null("unpaired")),
         # A host interval does not show whether it waited; a copy waits for nobody.
-        peer_wait_ns=pl.when(own & ~pl.col("transport").is_in(_COPIES))
+        peer_wait_ns=pl.when(own & ~pl.col("transport").is_in(COPIES))
         .then(None)
         .otherwise(pl.col("time_ns") - pl.col("wire_ns")),
     ).drop("group_wire_ns", "group_basis", "group_uncertainty_ns", "group_reason", "shared_wire_ns")

@@ -3,6 +3,7 @@
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -96,10 +97,12 @@ def command(
 
 
 def _summary(analysis: "Analysis") -> str:
-    from nsysparse.render.to_text import render
+    from nsysparse.render.to_text import WIDTH, render
     from nsysparse.sections import build_summary
 
-    return render(build_summary(analysis), colour=sys.stdout.isatty(), most_rows=SUMMARY_ROWS)
+    shown = sys.stdout.isatty()
+    room = get_terminal_size().columns if shown else WIDTH  # a pipe gets the same bytes wherever it is
+    return render(build_summary(analysis), colour=shown, most_rows=SUMMARY_ROWS, width=room)
 
 
 def _rendered(analysis: "Analysis", chosen: str) -> str:

@@ -8,7 +8,7 @@ from nsysparse.analysis import Distribution, Link, MessageSize
 from nsysparse.intervals import union_lengths
 from nsysparse.metrics.fit import fits
 from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr, steady
-from nsysparse.metrics.rates import LINK, kernel_rate, link_rates, wire_rate
+from nsysparse.metrics.rates import LINK, called, kernel_rate, link_rates, wire_rate
 from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
 
@@ -64,7 +64,8 @@ def links(sure: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
         too_fast=fast.sum(),
     )
     timed = sure.filter(pl.col("start_ns").is_not_null())
-    sized = timed.filter(pl.col("bytes").is_not_null())
+    # A call says nothing about how long what it started took.
+    sized = timed.filter(pl.col("bytes").is_not_null() & ~called())
     covered = union_lengths(sized, [*LINK, "trace_id"]).group_by(LINK).agg(covered_ns=pl.col("union_ns").sum())
     rates = counted.with_columns(kernel_rate=kernel_rate(), wire_rate=wire_rate())
     rows = sums

@@ -56,12 +56,12 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         _on_one_clock(met.filter(one_clock & certain)),
         _by_ends(met.filter(one_clock & (pl.col("pairing_proof") == CLOCK))),
         _on_two_clocks(met.filter(~one_clock & certain)),
-        _alone(ended.filter((pl.col("transport") != RENDEZVOUS) & ~_called())),
+        _alone(ended.filter((pl.col("transport") != RENDEZVOUS) & ~called())),
     ]
     return ended.join(pl.concat(parts), on="transfer_id", how="left", maintain_order="left")
 
 
-def _called() -> pl.Expr:
+def called() -> pl.Expr:
     """Movements of which only a call was recorded: what it started may have taken longer."""
     return (pl.col("interval_kind") == "call").fill_null(value=False)
 
@@ -155,7 +155,7 @@ def wire_rate() -> pl.Expr:
 def kernel_rate() -> pl.Expr:
     """GB/s over a movement's own interval, waiting included; null where buffers could have held all of it."""
     sure, span = pl.col("bytes") - pl.col("staging_bytes"), pl.col("end_ns") - pl.col("start_ns")
-    return pl.when((span > 0) & (sure > 0) & ~_called()).then(sure / span)
+    return pl.when((span > 0) & (sure > 0) & ~called()).then(sure / span)
 
 
 def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
@@ -239,7 +239,7 @@ def _summed(found: pl.DataFrame) -> pl.DataFrame:
 def _runs(sized: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
     """Movements numbered by `run`: the same side of a link on one clock, without long pauses."""
     lane = [*LINK, "trace_id", "side"]
-    timed = sized.filter(pl.col("start_ns").is_not_null() & ~_called())
+    timed = sized.filter(pl.col("start_ns").is_not_null() & ~called())
     pause = pl.col("start_ns") - pl.col("end_ns").cum_max().shift(1).over(lane)
     runs = timed.sort("start_ns", "end_ns", "transfer_id").with_columns(
         run=(pause > PAUSE_NS).fill_null(value=False).cum_sum().over(lane)

@@ -19,10 +19,13 @@ FREE = frozenset({"/notice"})
 
 _WIRE = (
     "no movement here is proven to have met its other side in this run: a capture may begin between a send and its"
-    " receive, or only one side was recorded, or one was over before the other began"
+    " receive, or only one side or only a call was recorded, or one was over before the other began"
 )
 _WIRE_FIX = "record both sides in one nsys profile that starts before NCCL's communicators are made"
-_NO_RATE = "no movement (but a first use) has size and time, and more bytes than NCCL can buffer"
+_WAIT = f"{_WIRE}; or its interval is one that a host saw, which does not show who waited"
+_NO_RATE = (
+    "no movement (but a first use) has size and time, and more bytes than NCCL can buffer, or only calls were recorded"
+)
 _NO_BURST = (
     "no three movements followed on each other with more bytes behind the first than NCCL can buffer, or their sizes or"
     " times are unknown"
@@ -82,9 +85,9 @@ RULES = (
     *(Rule(f"/totals/{name}", NOT_RECORDED, _TIMELESS) for name in (
         "time_ns", "send_time_ns", "busy_ns",
     )),
-    *(Rule(f"/{where}/{name}", NOT_RECORDED, _WIRE, _WIRE_FIX) for where in (
+    *(Rule(f"/{where}/{name}", NOT_RECORDED, why, _WIRE_FIX) for where in (
         "totals", "layers/*", "requests/*", "unattributed/*",
-    ) for name in ("wire_ns", "peer_wait_ns")),
+    ) for name, why in (("wire_ns", _WIRE), ("peer_wait_ns", _WAIT))),
     Rule("/totals/wire_known_share", NOT_APPLICABLE, "there is no time of which the wire part could be known"),
     *(Rule(f"/{where}/overlapped_ns", NOT_RECORDED, _COMPUTE) for where in ("totals", "layers/*", "unattributed/*")),
     *(Rule(f"/{where}/{name}", NOT_RECORDED, f"needs the wire time and compute kernels of the same device: {_WIRE}",
@@ -103,7 +106,8 @@ RULES = (
     *(Rule(f"/{where}/*/time_ns", NOT_RECORDED, _TIMELESS) for where in (
         "totals/by_purpose", "layers", "requests", "layer_request", "unattributed", "excluded",
     )),
-    *(Rule(f"/summary/{name}", NOT_RECORDED, _WIRE, _WIRE_FIX) for name in ("wire_gb_s", "peer_wait_ms")),
+    Rule("/summary/wire_gb_s", NOT_RECORDED, _WIRE, _WIRE_FIX),
+    Rule("/summary/peer_wait_ms", NOT_RECORDED, _WAIT, _WIRE_FIX),
     Rule("/summary/delivered_gb_s", NOT_APPLICABLE, _NO_BURST),
     Rule("/summary/exposed_ms", NOT_RECORDED, _COMPUTE),
     *(Rule(f"/summary/{name}", NOT_MEASURED, _PATH) for name in (

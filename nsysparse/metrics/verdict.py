@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from nsysparse.analysis import ADVICE, Capability, Excluded, Link, Totals, TraceFacts, Verdict
 from nsysparse.metrics.links import UNKNOWN_END
-from nsysparse.units import human_bytes, human_ns, human_rate
+from nsysparse.metrics.rates import WIRE
+from nsysparse.units import human_bytes, human_ns, human_rate, human_share
+from nsysparse.wire import COPIES, RENDEZVOUS
 
+_UNTOLD = "the trace says no more of them."
 _STATE = "unknown"  # until steps are tied to requests, no run can be judged against the threshold
 
 
@@ -20,27 +23,52 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
     if not totals.transfer_count:
         return _nothing(excluded, traces)
     moved = _moved(totals)
+    by_nccl = any(link.transport == RENDEZVOUS for link in links)
     if totals.bytes is None and totals.time_ns is None:
-        why = _lacking(traces, "gpu_kernels", "graph_nodes", "nccl_sizes")
+        why = _lacking(traces, "gpu_kernels", "graph_nodes", "nccl_sizes") if by_nccl else _UNTOLD
         return f"Throughput is unknown: {moved}, without size or time: {why}"
-    took = f"{human_ns(totals.time_ns)} of kernel time" if totals.time_ns is not None else "an unrecorded time"
+    whose = "kernel time" if all(link.transport == RENDEZVOUS for link in links) else "transfer time"
+    took = f"{human_ns(totals.time_ns)} of {whose}" if totals.time_ns is not None else "an unrecorded time"
     if totals.bytes is None:
-        return f"Throughput is unknown: {moved} took {took}, but {_lacking(traces, 'nccl_sizes')}"
+        why = _lacking(traces, "nccl_sizes") if by_nccl else _UNTOLD
+        return f"Throughput is unknown: {moved} took {took}, but {why}"
     size = human_bytes(totals.bytes)
     if totals.bytes_known_share is not None and totals.bytes_known_share < 1:
         size = f"at least {size}"
     text = f"{moved} carried {size} in {took}"
     real = [link for link in links if UNKNOWN_END not in (link.src, link.dst)]
-    busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key), default=None)
+    busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key, link.transport), default=None)
     if busiest is None or busiest.headline_gb_s is None:
-        return f"Throughput is unknown: {text}, but {_unproven(totals, traces)}"
-    rate = f"at least {human_rate(busiest.headline_gb_s)}"
+        return f"Throughput is unknown: {text}, but {_unproven(totals, links, busiest, traces)}"
+    return _measured(f"{text}{_on_wire(totals, links)}", busiest, real)
+
+
+def _measured(text: str, busiest: Link, real: Sequence[Link]) -> str:
+    waits = busiest.headline_basis != WIRE
+    rate = human_rate(busiest.headline_gb_s)
     if busiest.peak_gb_s is not None and busiest.efficiency is not None:
-        rate = f"at least {busiest.headline_gb_s:.3g} of {busiest.peak_gb_s:.4g} GB/s ({busiest.link_name})"
-        if busiest.efficiency > 1:
-            return f"Inconsistent: {text}, {rate}: faster than the link can be, so bytes, pairing or link are wrong."
-    where = f" on the busiest of {len(real)} links" if len(real) > 1 else ""
-    return f"KV gap unknown, transfer measured: {text}, {rate}{where}, waiting for the peer included."
+        rate = f"{busiest.headline_gb_s:.3g} of {busiest.peak_gb_s:.4g} GB/s ({busiest.link_name})"
+    rate = f"at least {rate}" if waits else f"at {rate}"
+    if busiest.efficiency is not None and busiest.efficiency > 1:
+        copied = busiest.transport in COPIES  # size and time of a copy are the driver's own
+        wrong = "these copies crossed another" if copied else "bytes, pairing or link are wrong"
+        return f"Inconsistent: {text}, {rate}: faster than the link can be, so {wrong}."
+    how = f" ({busiest.transport})" if len({link.transport for link in real}) > 1 else ""
+    where = f" on the busiest of {len(real)} links{how}" if len(real) > 1 else ""
+    waiting = ", waiting for the peer included" if waits else ""
+    return f"KV gap unknown, transfer measured: {text}, {rate}{where}{waiting}."
+
+
+def _on_wire(totals: Totals, links: Sequence[Link]) -> str:
+    """How much of the time was on the wire; nothing where a transport's times do not show who waited."""
+    transports = {link.transport for link in links if link.busy_ns is not None}
+    known = totals.wire_known_share
+    shown = RENDEZVOUS in transports and transports <= {RENDEZVOUS, *COPIES}
+    if not (shown and known and totals.time_ns and totals.wire_ns is not None):
+        return ""
+    wire = human_share(totals.wire_ns / (known * totals.time_ns))
+    of = "" if known == 1 else f"of the {human_share(known)} told apart, "
+    return f" ({of}{wire} on the wire)"
 
 
 def _moved(totals: Totals) -> str:
@@ -54,7 +82,13 @@ def _moved(totals: Totals) -> str:
     return f"{moved} ({', '.join(doubts)})" if doubts else moved
 
 
-def _unproven(totals: Totals, traces: Sequence[TraceFacts]) -> str:
+def _unproven(totals: Totals, links: Sequence[Link], busiest: Link | None, traces: Sequence[TraceFacts]) -> str:
+    """Why no link has a rate: of the busiest one whose ends are known, else of all."""
+    told = links if busiest is None else [busiest]
+    if any(link.transport != RENDEZVOUS for link in told):
+        if busiest is None and any(link.headline_gb_s is not None for link in told):
+            return "between which ends is not known, so that is no link's rate."
+        return "that proves no rate: of some only a call was recorded, which need not last as long as its transfer."
     if totals.time_ns is None:
         unseen = "no kernel of theirs was recorded"
         if all(trace.capabilities["graph_nodes"].status == "present" for trace in traces):

@@ -1,7 +1,7 @@
 """Tables of fixed-width text: columns that line up, the less important ones dropped and long words wrapped to fit."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -9,7 +9,7 @@ from nsysparse.document import Cell, Column, Table, Tone
 from nsysparse.render.names import sentence, shortened, visible
 
 _GAP = "  "
-_LONGEST_NAME = 36
+_LONGEST_NAME, _SHORTEST_NAME = 36, 16
 _LEAST_WORDS = 18
 """A column of words is not squeezed below this many characters."""
 
@@ -57,7 +57,8 @@ def padded(text: str, cells: int, align: str = "left") -> str:
 def laid_out(table: Table, room: int, most_rows: int, indent: str) -> tuple[list[Line], list[str]]:
     """The table's head and rows as lines, and the titles of the columns that found no room.
 
-    Too wide a table first puts units below titles, then loses its minor columns, last first, then wraps its words.
+    Too wide a table first puts units below titles, then loses its minor columns, last first, then wraps its words and
+    titles, then shortens its names.
     """
     rows = table.rows[:most_rows]
     texts = [[_shown(cell) for cell in row] for row in rows]
@@ -77,10 +78,26 @@ def laid_out(table: Table, room: int, most_rows: int, indent: str) -> tuple[list
         room,
         [place for place in widths if any(row[place].kind != "name" and " " in row[place].text for row in rows)],
     )
+    if _total(widths) > room:
+        heads = _wrapped_heads(table.columns, texts, widths)
+        whole = _widths(heads, texts)
+        widths = {place: min(cells, whole[place]) for place, cells in widths.items()}
+    _shorten(widths, room, rows, texts, heads)
     lines = _head(heads, table.columns, widths, indent)
     for row, shown in zip(rows, texts, strict=True):
         lines += _row(row, shown, table.columns, widths, indent)
     return lines, dropped
+
+
+def _wrapped_heads(columns: Sequence[Column], texts: Sequence[Sequence[str]], kept: Iterable[int]) -> list[list[str]]:
+    """Titles on as many lines as it takes not to be wider than what stands below, units last; all equally many."""
+    heads = []
+    for place, column in enumerate(columns):
+        values = max((width(row[place]) for row in texts), default=0)
+        longest = max(map(width, column.title.split()), default=1)
+        heads.append([*wrap(column.title, max(values, longest, width(column.unit))), column.unit])
+    lines = max(len(heads[place]) for place in kept)
+    return [[""] * (lines - len(head)) + head for head in heads]
 
 
 def _head(heads: Sequence[Sequence[str]], columns: Sequence[Column], widths: dict[int, int], indent: str) -> list[Line]:
@@ -114,6 +131,23 @@ def _squeeze(widths: dict[int, int], room: int, wordy: Sequence[int]) -> None:
         if widest is None or widths[widest] <= _LEAST_WORDS:
             return
         widths[widest] -= 1
+
+
+def _shorten(
+    widths: dict[int, int],
+    room: int,
+    rows: Sequence[Sequence[Cell]],
+    texts: list[list[str]],
+    heads: Sequence[Sequence[str]],
+) -> None:
+    """Cut names further where that is all that is left to make the table fit."""
+    for place in [place for place in widths if any(row[place].kind == "name" for row in rows)]:
+        limit = max(_SHORTEST_NAME, *map(width, heads[place]), widths[place] - max(0, _total(widths) - room))
+        if limit < widths[place]:
+            for row, shown in zip(rows, texts, strict=True):
+                if row[place].kind == "name":
+                    shown[place] = shortened(row[place].text, limit)
+            widths[place] = limit
 
 
 def _row(

@@ -5,6 +5,7 @@ the last line names them.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import singledispatch
 from textwrap import wrap
 
@@ -28,6 +29,8 @@ from nsysparse.render.names import sentence, shortened, visible
 from nsysparse.render.text_table import Line, Span, laid_out, padded, text_line, width
 
 WIDTH = 100
+LEAST_WIDTH = 80
+"""Below this, lines are left to the terminal to wrap."""
 MOST_ROWS = 12
 
 _INDENT = "  "
@@ -38,14 +41,24 @@ _CAPTION_LINES = 2
 _STYLES: dict[Tone, str] = {"good": "green", "bad": "bold red", "doubt": "yellow", "muted": "dim"}
 
 
-def render(document: Document, *, colour: bool = False, most_rows: int = MOST_ROWS) -> str:
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The room there is: characters in a line, rows in a table."""
+
+    width: int
+    most_rows: int
+
+
+def render(document: Document, *, colour: bool = False, most_rows: int = MOST_ROWS, width: int = WIDTH) -> str:
     """The summary with a final line end.
 
     Args:
         document: What to write.
         colour: Style it for a terminal with ANSI escapes; leave it off for pipes and files.
         most_rows: How many rows of each table are shown; the number of the others is said.
+        width: Characters in a line, taken to be between `LEAST_WIDTH` and `WIDTH`.
     """
+    frame = Frame(max(LEAST_WIDTH, min(WIDTH, width)), most_rows)
     lines: list[Line] = []
     heading: Heading | None = None
     left_out: list[str] = []
@@ -56,7 +69,7 @@ def render(document: Document, *, colour: bool = False, most_rows: int = MOST_RO
         if isinstance(block, Heatmap) or (isinstance(block, Table) and block.folded):
             left_out.append(visible(block.caption))
             continue
-        written = _written(block, most_rows)
+        written = _written(block, frame)
         if written and heading:
             # A heading waits until something of its section is shown.
             lines += [text_line(""), text_line(visible(heading.text).upper(), is_strong=True)]
@@ -66,7 +79,7 @@ def render(document: Document, *, colour: bool = False, most_rows: int = MOST_RO
         lines += written
     if left_out:
         note = f"Not in this summary: {'; '.join(left_out)} (-f html or -f markdown)."
-        lines += [text_line(""), *_wrapped(note, "muted", "")]
+        lines += [text_line(""), *_wrapped(frame, note, "muted", "")]
     return _styled(lines) if colour else "".join(line.plain() + "\n" for line in lines)
 
 
@@ -86,73 +99,72 @@ def _styled(lines: Iterable[Line]) -> str:
     return out.getvalue()
 
 
-def _wrapped(text: str, tone: Tone = "plain", indent: str = _INDENT) -> list[Line]:
-    return [
-        text_line(line, tone) for line in wrap(sentence(text), WIDTH, initial_indent=indent, subsequent_indent=indent)
-    ]
+def _wrapped(frame: Frame, text: str, tone: Tone = "plain", indent: str = _INDENT) -> list[Line]:
+    lines = wrap(sentence(text), frame.width, initial_indent=indent, subsequent_indent=indent)
+    return [text_line(line, tone) for line in lines]
 
 
 @singledispatch
-def _written(block: Block, most_rows: int) -> list[Line]:
+def _written(block: Block, frame: Frame) -> list[Line]:
     """A block as lines; none where the summary leaves it to the other formats."""
-    del block, most_rows
+    del block, frame
     return []
 
 
 @_written.register
-def _(block: Paragraph, most_rows: int) -> list[Line]:
-    del most_rows
-    return [] if block.tone == "muted" else _wrapped(block.text, block.tone)
+def _(block: Paragraph, frame: Frame) -> list[Line]:
+    return [] if block.tone == "muted" else _wrapped(frame, block.text, block.tone)
 
 
 @_written.register
-def _(block: Callout, most_rows: int) -> list[Line]:
-    del most_rows
+def _(block: Callout, frame: Frame) -> list[Line]:
     if block.kind == "notice":
-        return _wrapped(f"{block.title.capitalize()}. {block.text}", block.tone, "")
+        return _wrapped(frame, f"{block.title.capitalize()}. {block.text}", block.tone, "")
     # The verdict is one line however long: it is what a log is searched for.
     lines = [text_line(sentence(block.text), block.tone, is_strong=True)]
     figures = " ".join(part for part in (block.figure, block.doubt) if part)
     basis = " · ".join(part for part in (figures, block.note) if part)
-    return [*lines, *_wrapped(basis, "muted", "")] if basis else lines
+    return [*lines, *_wrapped(frame, basis, "muted", "")] if basis else lines
 
 
 @_written.register
-def _(block: Facts, most_rows: int) -> list[Line]:
-    del most_rows
+def _(block: Facts, frame: Frame) -> list[Line]:
     labels = max((width(visible(fact.label)) for fact in block.items), default=0)
     values = max((width(visible(fact.value)) for fact in block.items), default=0)
-    room = WIDTH - labels - values - 3 * len(_INDENT)
+    room = frame.width - labels - values - 3 * len(_INDENT)
     lines = []
     for fact in block.items:
         first, *rest = wrap(sentence(fact.note), room) or [""]
         label = Span(f"{_INDENT}{padded(visible(fact.label), labels)}{_INDENT}")
         value = Span(padded(visible(fact.value), values, "right"), fact.tone, is_strong=True)
         lines.append(Line([label, value, Span(_INDENT + first, "muted")]))
-        lines += [text_line(" " * (WIDTH - room) + more, "muted") for more in rest]
+        lines += [text_line(" " * (frame.width - room) + more, "muted") for more in rest]
     return lines
 
 
 @_written.register
-def _(block: Table, most_rows: int) -> list[Line]:
+def _(block: Table, frame: Frame) -> list[Line]:
     lines = [text_line(""), text_line(_INDENT + visible(block.caption), is_strong=True)]
-    body, dropped = laid_out(block, WIDTH - len(_INDENT), most_rows, _INDENT)
+    body, dropped = laid_out(block, frame.width - len(_INDENT), frame.most_rows, _INDENT)
     lines += body
     notes = [block.dropped] if block.dropped else []
-    if len(block.rows) > most_rows:
-        notes.append(f"{len(block.rows) - most_rows:,} more rows.")
+    if len(block.rows) > frame.most_rows:
+        notes.append(f"{len(block.rows) - frame.most_rows:,} more rows.")
     if dropped:
         notes.append(f"No room for {', '.join(dropped)}.")
-    return [*lines, *_wrapped(" ".join(notes), "muted")] if notes else lines
+    return [*lines, *_wrapped(frame, " ".join(notes), "muted")] if notes else lines
 
 
 @_written.register
-def _(block: BarChart, most_rows: int) -> list[Line]:
+def _(block: BarChart, frame: Frame) -> list[Line]:
     end = axis_end(block)
-    shown = block.bars[:most_rows]
+    shown = block.bars[: frame.most_rows]
     values = max((width(each.text) for each in shown), default=0)
     verdicts = max((width(visible(each.verdict)) for each in shown), default=0)
-    room = WIDTH - len(_INDENT) - values - verdicts - 3 * len(_INDENT)
+    room = frame.width - len(_INDENT) - values - verdicts - 3 * len(_INDENT)
+    below = room < _LEAST_NAME + _LEAST_BAR
+    if below:
+        room += verdicts
     labels = [shortened(each.label, min(_LONGEST_NAME, max(_LEAST_NAME, room - _LEAST_BAR))) for each in shown]
     longest = max(map(width, labels), default=0)
     bar_width = min(_LONGEST_BAR, max(_LEAST_BAR, room - longest))
@@ -160,24 +172,25 @@ def _(block: BarChart, most_rows: int) -> list[Line]:
     for each, label in zip(shown, labels, strict=True):
         mark = Span(bar(each.value, end, bar_width))
         value = Span(padded(each.text, values, "right"), is_strong=True)
-        verdict = Span("  " + visible(each.verdict), "muted")
-        lines.append(Line([Span(f"{_INDENT}{padded(label, longest)}  "), mark, Span("  "), value, verdict]))
+        lines.append(Line([Span(f"{_INDENT}{padded(label, longest)}  "), mark, Span("  "), value]))
+        if below:
+            lines += _wrapped(frame, each.verdict, "muted", 2 * _INDENT)
+        else:
+            lines[-1] = Line([*lines[-1].spans, Span("  " + visible(each.verdict), "muted")])
     if len(block.bars) > len(shown):
-        lines += _wrapped(f"{len(block.bars) - len(shown):,} more in the other formats.", "muted")
-    return [*lines, *_wrapped(block.references, "muted")] if block.references else lines
+        lines += _wrapped(frame, f"{len(block.bars) - len(shown):,} more in the other formats.", "muted")
+    return [*lines, *_wrapped(frame, block.references, "muted")] if block.references else lines
 
 
 @_written.register
-def _(block: ColumnChart, most_rows: int) -> list[Line]:
-    del most_rows
+def _(block: ColumnChart, frame: Frame) -> list[Line]:
     totals = [sum(series.values[place] for series in block.series) for place in range(len(block.labels))]
     span = f"{block.x_title} {block.labels[0]} to {block.labels[-1]}, highest {max(totals):.3g} {block.y_title}"
-    return [text_line(_INDENT + levels(totals)), *_wrapped(span, "muted")]
+    return [text_line(_INDENT + levels(totals)), *_wrapped(frame, span, "muted")]
 
 
 @_written.register
-def _(block: Abstention, most_rows: int) -> list[Line]:
-    del most_rows
-    lines = _wrapped(block.reason, "muted")
+def _(block: Abstention, frame: Frame) -> list[Line]:
+    lines = _wrapped(frame, block.reason, "muted")
     # A command stands on a line of its own however long, so that it can be copied.
     return [*lines, text_line(f"{_INDENT}  {visible(block.fix)}")] if block.fix else lines

@@ -44,7 +44,11 @@ def rates(
     title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False, bounds: Sequence[bool] = ()
 ) -> Filled:
     """Rates in GB/s, three digits as everywhere; where `bounds` is true, it is a lower bound and carries "≥"."""
-    plain = numbers(title, values, term=term, minor=minor, unit="GB/s", digits=3)
+    return _marked(numbers(title, values, term=term, minor=minor, unit="GB/s", digits=3), bounds)
+
+
+def _marked(plain: Filled, bounds: Sequence[bool]) -> Filled:
+    """The column with "≥" before what is a lower bound."""
     if not any(bounds):
         return plain
     cells = [
@@ -75,10 +79,12 @@ def sizes(title: str, values: Sequence[int | None], *, term: str = "", minor: bo
     return numbers(title, shown, term=term, minor=minor, unit=scale.unit)
 
 
-def shares(title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False) -> Filled:
-    """Parts of one as percentages."""
+def shares(
+    title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False, bounds: Sequence[bool] = ()
+) -> Filled:
+    """Parts of one as percentages; lower bounds as in `rates`."""
     cells = [NOT_KNOWN if value is None else Cell(human_share(value), sort=value) for value in values]
-    return Filled(Column(title, "right", term, minor), cells)
+    return _marked(Filled(Column(title, "right", term, minor), cells), bounds)
 
 
 def names(title: str, values: Sequence[str | None], *, term: str = "", minor: bool = False) -> Filled:

@@ -11,37 +11,73 @@ _TERMS = (
         "movement",
     ),
     Definition(
+        "Evidence",
+        "What else in a trace recorded the same movement, such as the copies that carried out a library's transfer. It "
+        "is noted with the transfer and counts no second time.",
+        "evidence",
+    ),
+    Definition(
         "Transfer time",
-        "The time of a movement's GPU work, the receive side's where both are present. Operations fused in one kernel"
-        " share its length by their bytes. A sum; overlapping movements count each.",
+        "The time of a movement's GPU work, the receive side's where both are present; without GPU work of its own, "
+        "from post to completion as the host saw it. Operations fused in one kernel share its length by their bytes. "
+        "A sum; overlapping movements count each.",
         "transfer-time",
     ),
     Definition(
         "Busy",
-        "The union of the intervals in which something was moving, so that overlap counts once.",
+        "The union of the intervals in which something was moving, so that overlap counts once. Bytes over busy is no "
+        "bound: what NCCL had buffered before an interval counts in it.",
         "busy",
     ),
     Definition(
         "Wire",
-        "The part of a transfer in which both sides are present. The wire rate is bytes over that time.",
+        "The part of an NCCL kernel's time in which its peer's kernel ran too, where it is proven which two met; with "
+        "files of two clocks, the shorter of the two. Of other transports the whole interval, waiting in it unseen.",
         "wire",
     ),
     Definition(
         "Peer wait",
-        "Transfer time minus wire: one side runs and the other is not there yet.",
+        "Transfer time minus wire: an NCCL kernel runs and its peer's does not. None for copies; not known for "
+        "intervals that a host saw.",
         "peer-wait",
     ),
     Definition(
+        "Exchange",
+        "Two groups of NCCL kernels, one per side, that met, in one file. Each two count once, so a kernel that met "
+        "several peers counts with each. They are matched by their calls, or by order alone where no call names its "
+        "peer: kernels can meet though no movement is paired.",
+        "exchange",
+    ),
+    Definition(
         "Exposed",
-        "Outside all compute kernels of the device, so nothing hides it. The rest is behind compute.",
+        "Outside all compute kernels of the transfer's own device, so nothing hides it. The rest is behind compute. "
+        "Known only where these kernels were recorded.",
         "exposed",
     ),
     Definition(
         "Headline rate",
-        "Bytes over wire time where at least half the bytes have one; else the rate sustained over a burst, gaps "
-        "included; else bytes over whole kernels, which contains waiting and is a lower bound (≥). First uses and "
-        "self copies stay out.",
+        "A lower bound in any case, by the best basis that covers half of a link's bytes. Wire: bytes that surely "
+        "crossed, over intervals without proven waiting, 30 µs added where two devices' clocks are compared; it is "
+        "tight. Delivered, then whole kernels: with waiting, so “≥”. First uses and self copies stay out.",
         "headline",
+    ),
+    Definition(
+        "Delivered rate",
+        "Over bursts: at least three movements of one side with pauses up to 1 ms, from the end of the first to the "
+        "end of the last, less what NCCL may have buffered. Gaps and waiting are in it.",
+        "delivered",
+    ),
+    Definition(
+        "Fixed cost, fitted rate",
+        "A line through the median time of each message size: cost per message plus bytes over rate. Told only where "
+        "three sizes or more, the largest four times the smallest, lie on one (R² of 0.95).",
+        "fixed-cost",
+    ),
+    Definition(
+        "Port",
+        "One device's way out (egress) or in (ingress), all its links together. NCCL may send by the network card of "
+        "another GPU, so a port need not be a network card.",
+        "port",
     ),
     Definition(
         "Line rate",

@@ -5,19 +5,18 @@ from collections.abc import Sequence
 from nsysparse.analysis import Analysis, Link
 from nsysparse.document import Abstention, Bar, BarChart, Block, Heading, Paragraph, Spread, Table
 from nsysparse.sections.absence import abstention
-from nsysparse.sections.cells import names, numbers, rates, shares, sizes, table, texts, times
-from nsysparse.units import counted, human_bytes, human_rate, human_share, time_scale
+from nsysparse.sections.cells import Filled, names, numbers, rates, shares, sizes, table, texts, times
+from nsysparse.sections.transports import COPIES, several, wire_interval
+from nsysparse.units import UNKNOWN, counted, human_bytes, human_rate, human_share, time_scale
 
 MOST_BARS = 24
 MOST_SIZES = 100
 
 _NONE = Abstention("Throughput", "No link carried a KV transfer that was recorded.")
 
-_BASIS = {
-    "wire": "time with both sides present",
-    "delivered": "bursts, gaps included",
-    "kernel": "whole kernels, waiting included",
-}
+_BASIS = {"delivered": "bursts, gaps and waiting included", "kernel": "whole kernels, waiting included"}
+"""What a rate that contains waiting is over."""
+_BOUNDS = frozenset(_BASIS)
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -29,45 +28,57 @@ def build(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = [heading, Paragraph(_lead(links), "muted"), _chart(links)]
     blocks += _remarks(links)
     blocks += [_table(links), _basis(links)]
-    blocks += [each for each in (_ports(analysis), _message_sizes(analysis)) if each]
+    blocks += [each for each in (_others(links), _ports(analysis), _message_sizes(analysis)) if each]
     return blocks
 
 
 def is_bound(link: Link) -> bool:
-    """Whether the link's headline rate is a lower bound: rates over whole kernels contain waiting for the peer."""
-    return link.headline_basis == "kernel"
+    """Whether the link's headline rate is a mere lower bound: bursts and whole kernels contain waiting for the peer."""
+    return link.headline_basis in _BOUNDS
+
+
+def _bound(text: str, link: Link) -> str:
+    return f"≥ {text}" if is_bound(link) else text
 
 
 def _lead(links: Sequence[Link]) -> str:
     text = "Headline rate per link, one direction, GB = 10⁹ bytes. Whiskers: p10 to p90 of single transfers."
     if any(is_bound(link) for link in links):
-        text += " “≥” marks lower bounds: rates over whole kernels contain the time a kernel waits for its peer."
+        text += " “≥” marks lower bounds: bursts and whole kernels contain the time a kernel waits for its peer."
     return text
 
 
 def _chart(links: Sequence[Link]) -> BarChart:
     shown = sorted(links, key=lambda link: (-(link.bytes or 0), link.link_key))[:MOST_BARS]
+    named = several(links)
     dropped = ""
     if len(shown) < len(links):
         dropped = f"The {len(shown)} links with the most bytes of {len(links):,}; the table has the others."
     return BarChart(
-        "Throughput per link", "GB/s", [_bar(link) for link in shown], "links-chart", _sources(shown), dropped
+        "Throughput per link",
+        "GB/s",
+        [_bar(link, named=named) for link in shown],
+        "links-chart",
+        _sources(shown),
+        dropped,
     )
 
 
-def _bar(link: Link) -> Bar:
-    observed = f"{'≥ ' if is_bound(link) else ''}{human_rate(link.headline_gb_s)}"
+def _bar(link: Link, *, named: bool) -> Bar:
+    observed = _bound(human_rate(link.headline_gb_s), link) if link.headline_gb_s is not None else UNKNOWN
     moved = human_bytes(link.bytes) if link.bytes is not None else "size unknown"
     detail = f"{link.link_name or link.transport} · {link.movement_count:,} \u00d7 · {moved}"
+    ends = f"{link.src} → {link.dst}"
+    label = f"{link.transport} · {ends}" if named else ends
     verdict = "peak unknown: pass --link or --peak"
     if link.headline_gb_s is None:
         verdict = "rate unknown"
     elif link.peak_gb_s:
-        verdict = f"{human_share(link.headline_gb_s / link.peak_gb_s)} of line rate"
+        verdict = _bound(f"{human_share(link.headline_gb_s / link.peak_gb_s)} of line rate", link)
         if link.practical_gb_s:
             verdict += f" · {human_share(link.headline_gb_s / link.practical_gb_s)} of ceiling"
     return Bar(
-        f"{link.src} → {link.dst}",
+        label,
         link.headline_gb_s,
         observed,
         link.peak_gb_s,
@@ -100,12 +111,21 @@ def _sources(links: Sequence[Link]) -> str:
 
 def _remarks(links: Sequence[Link]) -> list[Block]:
     remarks: list[Block] = []
-    inconsistent = sum(link.inconsistent_count for link in links)
+    copied = sum(link.inconsistent_count for link in links if link.transport in COPIES)
+    inconsistent = sum(link.inconsistent_count for link in links) - copied
     if inconsistent:
         remarks.append(
             Paragraph(
                 f"{counted(inconsistent, 'transfer')} came out above the physical peak of the link: bytes, match or "
                 "link must be wrong. They are reported as inconsistent, not as records.",
+                "doubt",
+            )
+        )
+    if copied:
+        remarks.append(
+            Paragraph(
+                f"{counted(copied, 'copy', 'copies')} came out above the peak of the link that was named. Size and time"
+                " of a copy are the driver's own, so it went another way: name that link to compare it.",
                 "doubt",
             )
         )
@@ -117,20 +137,17 @@ def _remarks(links: Sequence[Link]) -> list[Block]:
 def _table(links: Sequence[Link]) -> Table:
     expected = [(link.theoretical_ns, link.practical_ns, link.observed_ns) for link in links]
     scale = time_scale(value for row in expected for value in row)
+    bounds = [is_bound(link) for link in links]
     columns = [
         names("Link", [link.link_key for link in links]),
+        *_transports(links),
         sizes("Bytes", [link.bytes for link in links], term="movement"),
-        rates(
-            "Rate",
-            [link.headline_gb_s for link in links],
-            term="headline",
-            bounds=[is_bound(link) for link in links],
-        ),
+        rates("Rate", [link.headline_gb_s for link in links], term="headline", bounds=bounds),
         rates("Ceiling", [link.practical_gb_s for link in links], term="ceiling", minor=True),
         rates("Line rate", [link.peak_gb_s for link in links], term="line-rate", minor=True),
-        shares("Of line rate", [link.efficiency for link in links], term="headline"),
-        times("Observed", [link.observed_ns for link in links], scale, term="transfer-time", digits=3),
-        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling", digits=3),
+        shares("Of line rate", [link.efficiency for link in links], term="headline", bounds=bounds),
+        times("Observed", [link.observed_ns for link in links], scale, term="busy", digits=3),
+        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling", minor=True, digits=3),
         times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate", digits=3),
     ]
     return table("Links: observed beside expected", columns, "links-table")
@@ -139,24 +156,44 @@ def _table(links: Sequence[Link]) -> Table:
 def _basis(links: Sequence[Link]) -> Table:
     """What the rates rest on; it backs up the table above."""
     spreads = [_spread(link) for link in links]
+    bounds = [is_bound(link) for link in links]
     columns = [
         names("Link", [link.link_key for link in links]),
         texts("Transport", [link.transport for link in links]),
         texts("Paired by", [link.pairing for link in links]),
         numbers("Movements", [link.movement_count for link in links], term="movement"),
-        texts(
-            "Rate is over",
-            [_BASIS.get(link.headline_basis, link.headline_basis) if link.headline_basis else None for link in links],
-            term="headline",
+        texts("Rate is over", [_over(link) for link in links], term="headline"),
+        *(
+            rates(name, [getattr(spread, name, None) for spread in spreads], bounds=bounds)
+            for name in ("p10", "p50", "p90")
         ),
-        rates("p10", [spread.p10 if spread else None for spread in spreads]),
-        rates("p50", [spread.p50 if spread else None for spread in spreads]),
-        rates("p90", [spread.p90 if spread else None for spread in spreads]),
-        rates("Whole intervals", [link.link_gb_s for link in links], bounds=[True] * len(links), term="busy"),
-        times("Fixed cost", [link.fixed_cost_ns for link in links], time_scale(link.fixed_cost_ns for link in links)),
-        rates("Fitted", [link.fitted_gb_s for link in links]),
     ]
     return table("What the rates rest on", columns, "links-basis", folded=True)
+
+
+def _others(links: Sequence[Link]) -> Table | None:
+    """Rates by other questions than the headline's; None where there is none."""
+    fixed = [link.fixed_cost_ns for link in links]
+    told = [
+        rates("Delivered", [link.delivered_gb_s for link in links], bounds=[True] * len(links), term="delivered"),
+        rates("Bytes over busy", [link.link_gb_s for link in links], term="busy"),
+        times("Fixed cost", fixed, time_scale(fixed), term="fixed-cost"),
+        rates("Fitted rate", [link.fitted_gb_s for link in links], term="fixed-cost"),
+    ]
+    if all(each.is_unknown for each in told):
+        return None
+    keys = names("Link", [link.link_key for link in links])
+    return table("Other rates", [keys, *_transports(links), *told], "links-others", folded=True)
+
+
+def _transports(links: Sequence[Link]) -> list[Filled]:
+    return [texts("Transport", [link.transport for link in links])] if several(links) else []
+
+
+def _over(link: Link) -> str | None:
+    if link.headline_basis is None:
+        return None
+    return _BASIS.get(link.headline_basis) or wire_interval(link.transport)
 
 
 def _ports(analysis: Analysis) -> Table | None:
@@ -165,7 +202,7 @@ def _ports(analysis: Analysis) -> Table | None:
         return None
     busy = [port.busy_ns for port in ports]
     columns = [
-        names("Device", [f"{port.trace_id}:gpu{port.device_id}" for port in ports]),
+        names("Device", [f"{port.trace_id}:gpu{port.device_id}" for port in ports], term="port"),
         texts("Direction", [port.direction for port in ports]),
         sizes("Bytes", [port.bytes for port in ports]),
         times("Busy", busy, time_scale(busy)),

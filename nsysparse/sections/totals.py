@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Distribution, Totals
 from nsysparse.document import Abstention, Block, Cell, Column, Fact, Facts, Heading, Paragraph, Table
-from nsysparse.sections.absence import reason
+from nsysparse.sections import waiting
 from nsysparse.sections.cells import Filled, numbers, table, texts
-from nsysparse.units import UNKNOWN, counted, human_bytes, human_ns, human_share
+from nsysparse.units import counted, human_bytes, human_ns, human_share
 
 _SUMMARY = {
     "wire_gb_s": "Wire rate, GB/s",
@@ -42,6 +42,7 @@ def build(analysis: Analysis) -> list[Block]:
                 "doubt",
             )
         )
+    blocks += waiting.remarks(analysis)
     percentiles = _percentiles(analysis)
     return [*blocks, percentiles] if percentiles else blocks
 
@@ -49,17 +50,15 @@ def build(analysis: Analysis) -> list[Block]:
 def _facts(analysis: Analysis) -> list[Fact]:
     totals = analysis.totals
     fused = f", {totals.fused_kernel_count:,} of them fused" if totals.fused_kernel_count else ""
-    kernels = f"{counted(totals.transfer_count, 'transfer')} in {counted(totals.kernel_count, 'kernel')}{fused}"
+    kernels = f" in {counted(totals.kernel_count, 'kernel')}{fused}" if totals.kernel_count else ""
+    seen = f"{counted(totals.transfer_count, 'transfer')}{kernels}"
     paired = "" if totals.paired_count is None else f"; {totals.paired_count:,} paired"
     facts = [
         Fact("Moved", human_bytes(totals.bytes), _bytes_note(analysis), term="movement"),
-        Fact("Movements", f"{totals.movement_count:,}", kernels + paired, term="movement"),
+        Fact("Movements", f"{totals.movement_count:,}", seen + paired, term="movement"),
         Fact("Transfer time", human_ns(totals.time_ns), _busy_note(totals), term="transfer-time"),
-        *_split(analysis),
+        *waiting.facts(analysis),
     ]
-    if totals.exposed_wire_ns is not None and totals.exposed_wait_ns is not None:
-        exposed = totals.exposed_wire_ns + totals.exposed_wait_ns
-        facts.append(Fact("Exposed", human_ns(exposed), _part(exposed, totals.time_ns), term="exposed"))
     if totals.first_use_count:
         first = f"{human_ns(totals.first_use_ns)}, not in the percentiles"
         facts.append(Fact("First uses", f"{totals.first_use_count:,}", first, term="first-use"))
@@ -79,22 +78,6 @@ def _bytes_note(analysis: Analysis) -> str:
 
 def _busy_note(totals: Totals) -> str:
     return "" if totals.busy_ns is None else f"sum of movements; {human_ns(totals.busy_ns)} as a union"
-
-
-def _split(analysis: Analysis) -> list[Fact]:
-    """Wire and waiting, together where neither is known: they lack the same thing."""
-    totals = analysis.totals
-    if totals.wire_ns is None and totals.peer_wait_ns is None:
-        why = reason(analysis, "/totals/wire_ns")
-        return [Fact("Wire and peer wait", UNKNOWN, why.message if why else "", "muted", "wire")]
-    return [
-        Fact("Wire", human_ns(totals.wire_ns), _part(totals.wire_ns, totals.time_ns), term="wire"),
-        Fact("Peer wait", human_ns(totals.peer_wait_ns), _part(totals.peer_wait_ns, totals.time_ns), term="peer-wait"),
-    ]
-
-
-def _part(part: int | None, whole: int | None) -> str:
-    return f"{human_share(part / whole)} of transfer time" if part is not None and whole else ""
 
 
 def _percentiles(analysis: Analysis) -> Table | None:
