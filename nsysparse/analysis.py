@@ -154,6 +154,8 @@ class Link:
     delivered_gb_s: float | None
     headline_gb_s: float | None
     headline_basis: str | None
+    headline_is_bound: bool | None
+    headline_bytes_share: float | None
     peak_gb_s: float | None
     peak_source: str | None
     practical_gb_s: float | None

@@ -7,6 +7,7 @@ median time of each message size, of movements whose time holds no waiting for a
 import polars as pl
 
 from nsysparse.metrics.rates import LINK
+from nsysparse.wire import RENDEZVOUS
 
 LEAST_SIZES, LEAST_SPREAD, LEAST_R2 = 3, 4, 0.95
 
@@ -22,7 +23,9 @@ def fits(sure: pl.DataFrame) -> pl.DataFrame:
         times the smallest, that lie on a rising line (R² of at least 0.95) with a cost that is not negative.
     """
     whole = (
-        pl.col("waited") & (pl.col("sure_bytes") == pl.col("bytes")) & (pl.col("kernel_ops").fill_null(1) == 1)
+        (pl.col("tight") | (pl.col("transport") != RENDEZVOUS))
+        & (pl.col("sure_bytes") == pl.col("bytes"))
+        & (pl.col("kernel_ops").fill_null(1) == 1)
     ).fill_null(value=False)
     points = (
         sure.filter(whole)

@@ -129,6 +129,8 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         delivered_gb_s=row["delivered_gb_s"],
         headline_gb_s=headline,
         headline_basis=row["headline_basis"],
+        headline_is_bound=row["headline_is_bound"],
+        headline_bytes_share=row["headline_bytes_share"],
         peak_gb_s=peak.gb_s if peak else None,
         peak_source=peak.source if peak else None,
         practical_gb_s=peak.practical_gb_s if peak else None,

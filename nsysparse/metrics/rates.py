@@ -16,13 +16,14 @@ import polars as pl
 from nsysparse.alignment import CLOCK, CLOCK_SLACK_NS, END_TOLERANCE_NS, SIZES, START
 from nsysparse.intervals import union_lengths
 from nsysparse.metrics.measured import Measured
-from nsysparse.wire import RENDEZVOUS
+from nsysparse.wire import COPIES, RENDEZVOUS
 
 LINK = ["link_key", "transport"]
 WIRE, DELIVERED, KERNEL = "wire", "delivered", "kernel"
 # A longer pause between one side's transfers starts a new burst: the buffers may have filled or drained meanwhile.
 PAUSE_NS = 1_000_000
 LEAST_IN_BURST = 3
+MANY = 8
 _CERTAIN = (START, SIZES, "name")
 # Two that only end together may be neighbours in a sequence: then what exceeds the buffers took no longer than this.
 _COINCIDENCE_NS = END_TOLERANCE_NS + 2 * CLOCK_SLACK_NS
@@ -37,8 +38,8 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
 
     Returns:
         The movements with `sure_bytes`, `sure_start_ns`, `sure_end_ns` on the clock of `sure_clock` (a trace), all null
-        where no such interval is known, and `waited` (whether the receiver, or nobody, was there first: the interval
-        then holds no waiting for it).
+        where no such interval is known, and `tight`: whether that interval holds no waiting (the receiver was there
+        first, or nobody waits for anybody, as in copies).
     """
     other = measured.transfers.filter(pl.col("pair_id").is_not_null()).select(
         "pair_id", far_id="transfer_id", far_clock="trace_id", far_gpu="gpu", far_start="start_ns", far_end="end_ns",
@@ -86,7 +87,7 @@ def _sides(met: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sure(
-    rows: pl.DataFrame, nbytes: pl.Expr, between: tuple[pl.Expr, pl.Expr], clock: str, waited: pl.Expr
+    rows: pl.DataFrame, nbytes: pl.Expr, between: tuple[pl.Expr, pl.Expr], clock: str, tight: pl.Expr
 ) -> pl.DataFrame:
     start, end = between
     found = rows.select(
@@ -95,7 +96,7 @@ def _sure(
         sure_start_ns=start,
         sure_end_ns=end,
         sure_clock=pl.col(clock),
-        waited=waited,
+        tight=tight,
     )
     return found.filter((pl.col("sure_bytes") > 0) & (pl.col("sure_end_ns") > pl.col("sure_start_ns")))
 
@@ -144,7 +145,7 @@ def _on_two_clocks(met: pl.DataFrame) -> pl.DataFrame:
 
 def _alone(rows: pl.DataFrame) -> pl.DataFrame:
     rest = pl.col("bytes") - pl.col("staging_bytes")
-    return _sure(rows, rest, (pl.col("start_ns"), pl.col("end_ns")), "trace_id", pl.lit(value=True))
+    return _sure(rows, rest, (pl.col("start_ns"), pl.col("end_ns")), "trace_id", pl.col("transport").is_in(COPIES))
 
 
 def wire_rate() -> pl.Expr:
@@ -159,40 +160,57 @@ def kernel_rate() -> pl.Expr:
 
 
 def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
-    """What each link proves, by the best basis that covers at least half of its bytes, else the widest.
+    """What each link proves, by the best basis that rests on enough of its bytes, else on the most.
 
     Args:
         sure: Movements from `with_sure`, with the columns `LINK`, without first uses.
 
     Returns:
-        `LINK`, `headline_gb_s`, `headline_basis`, `delivered_gb_s`, for links that prove any.
+        `LINK`, `headline_gb_s`, `headline_basis`, `headline_is_bound` (whether the true rate may well be higher),
+        `headline_bytes_share` (of the link's bytes it rests on) and `delivered_gb_s`, for links that prove any.
     """
     sized = sure.filter(pl.col("bytes").is_not_null())
-    rows = pl.concat([_wire(sized), _delivered(sized), _kernel(sized)]).join(
-        sized.group_by(LINK).agg(all_bytes=pl.col("bytes").sum()), on=LINK
+    # A part of the movements proves the link's rate as well as all of them; only it must not be a few lucky ones.
+    rows = pl.concat(
+        [
+            _wire(sized.filter("tight")).with_columns(_least_of_tight(), is_bound=pl.lit(value=False), order=0),
+            _wire(sized).with_columns(is_bound=pl.lit(value=True), least=0.5, order=1),
+            _delivered(sized).with_columns(is_bound=pl.lit(value=True), least=0.5, order=2),
+            _kernel(sized).with_columns(is_bound=pl.lit(value=True), least=0.5, order=3),
+        ],
+        how="diagonal",
+    ).join(sized.group_by(LINK).agg(all_bytes=pl.col("bytes").sum()), on=LINK)
+    ranked = rows.with_columns(share=pl.col("covered") / pl.col("all_bytes")).with_columns(
+        enough=pl.col("share") >= pl.col("least")
     )
-    order = pl.col("basis").replace_strict({WIRE: 0, DELIVERED: 1, KERNEL: 2}, return_dtype=pl.Int8)
-    ranked = rows.with_columns(
-        enough=2 * pl.col("covered") >= pl.col("all_bytes"), order=order, narrow=-pl.col("covered")
-    )
-    # Of those that cover enough the best basis; of those that do not, the widest.
-    ranked = ranked.sort(
-        *LINK,
-        pl.col("enough").not_(),
-        pl.when("enough").then("order").otherwise("narrow"),
-        "order",
-    )
-    best = ranked.group_by(LINK, maintain_order=True).agg(
-        headline_gb_s=pl.col("rate").first(), headline_basis=pl.col("basis").first()
+    best = (
+        ranked.sort(
+            *LINK,
+            pl.col("enough").not_(),
+            pl.when("enough").then(pl.col("order").cast(pl.Float64)).otherwise(-pl.col("share")),
+            "order",
+        )
+        .group_by(LINK, maintain_order=True)
+        .agg(
+            headline_gb_s=pl.col("rate").first(),
+            headline_basis=pl.col("basis").first(),
+            headline_is_bound=pl.col("is_bound").first(),
+            headline_bytes_share=pl.col("share").first(),
+        )
     )
     delivered = rows.filter(pl.col("basis") == DELIVERED).select(*LINK, delivered_gb_s="rate")
     return best.join(delivered, on=LINK, how="left")
 
 
+def _least_of_tight() -> pl.Expr:
+    """The share of a link's bytes from which on its tight movements speak for it: less when they are many."""
+    return pl.when(pl.col("count") >= MANY).then(0.1).otherwise(0.25).alias("least")
+
+
 def _based(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
     """Rows with `sure`, `ns` and `covered` per link as rates of one basis."""
     proven = rows.filter((pl.col("sure") > 0) & (pl.col("ns") > 0))
-    return proven.select(*LINK, "covered", basis=pl.lit(basis), rate=pl.col("sure") / pl.col("ns"))
+    return proven.select(*LINK, "covered", "count", basis=pl.lit(basis), rate=pl.col("sure") / pl.col("ns"))
 
 
 def _wire(sized: pl.DataFrame) -> pl.DataFrame:
@@ -200,7 +218,7 @@ def _wire(sized: pl.DataFrame) -> pl.DataFrame:
     known = sized.filter(pl.col("sure_bytes").is_not_null())
     spans = known.select(*LINK, "sure_clock", start_ns="sure_start_ns", end_ns="sure_end_ns")
     covered = union_lengths(spans, [*LINK, "sure_clock"]).group_by(LINK).agg(ns=pl.col("union_ns").sum())
-    sums = known.group_by(LINK).agg(sure=pl.col("sure_bytes").sum(), covered=pl.col("bytes").sum())
+    sums = known.group_by(LINK).agg(sure=pl.col("sure_bytes").sum(), covered=pl.col("bytes").sum(), count=pl.len())
     return _based(sums.join(covered, on=LINK), WIRE)
 
 
@@ -233,7 +251,7 @@ def _kernel(sized: pl.DataFrame) -> pl.DataFrame:
 
 
 def _summed(found: pl.DataFrame) -> pl.DataFrame:
-    return found.group_by(LINK).agg(pl.col("sure").sum(), pl.col("ns").sum(), pl.col("covered").sum())
+    return found.group_by(LINK).agg(pl.col("sure", "ns", "covered", "count").sum())
 
 
 def _runs(sized: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:

@@ -132,7 +132,7 @@ RULES = (
         "busy_ns", "observed_ns",
     )),
     *(Rule(f"/links/*/{name}", NOT_RECORDED, _NO_RATE) for name in (
-        "link_gb_s", "kernel_gb_s", "headline_gb_s", "headline_basis",
+        "link_gb_s", "kernel_gb_s", "headline_gb_s", "headline_basis", "headline_is_bound", "headline_bytes_share",
     )),
     Rule("/links/*/wire_gb_s", NOT_RECORDED, _WIRE, _WIRE_FIX),
     Rule("/links/*/delivered_gb_s", NOT_APPLICABLE, _NO_BURST),

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from nsysparse.analysis import ADVICE, Capability, Excluded, Link, Totals, TraceFacts, Verdict
 from nsysparse.metrics.links import UNKNOWN_END
-from nsysparse.metrics.rates import WIRE
 from nsysparse.units import human_bytes, human_ns, human_rate, human_share
 from nsysparse.wire import COPIES, RENDEZVOUS
 
@@ -44,7 +43,7 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
 
 
 def _measured(text: str, busiest: Link, real: Sequence[Link]) -> str:
-    waits = busiest.headline_basis != WIRE
+    waits = bool(busiest.headline_is_bound)
     rate = human_rate(busiest.headline_gb_s)
     if busiest.peak_gb_s is not None and busiest.efficiency is not None:
         rate = f"{busiest.headline_gb_s:.3g} of {busiest.peak_gb_s:.4g} GB/s ({busiest.link_name})"

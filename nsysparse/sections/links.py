@@ -10,13 +10,14 @@ from nsysparse.sections.transports import COPIES, several, wire_interval
 from nsysparse.units import UNKNOWN, counted, human_bytes, human_rate, human_share, time_scale
 
 MOST_BARS = 24
+# A rate over less of a link's bytes says so.
+MOST_OF_IT = 0.995
 MOST_SIZES = 100
 
 _NONE = Abstention("Throughput", "No link carried a KV transfer that was recorded.")
 
 _BASIS = {"delivered": "bursts, gaps and waiting included", "kernel": "whole kernels, waiting included"}
 """What a rate that contains waiting is over."""
-_BOUNDS = frozenset(_BASIS)
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -33,8 +34,8 @@ def build(analysis: Analysis) -> list[Block]:
 
 
 def is_bound(link: Link) -> bool:
-    """Whether the link's headline rate is a mere lower bound: bursts and whole kernels contain waiting for the peer."""
-    return link.headline_basis in _BOUNDS
+    """Whether the link's headline rate is a mere lower bound: it contains waiting, or allows for what was buffered."""
+    return bool(link.headline_is_bound)
 
 
 def _bound(text: str, link: Link) -> str:
@@ -44,7 +45,7 @@ def _bound(text: str, link: Link) -> str:
 def _lead(links: Sequence[Link]) -> str:
     text = "Headline rate per link, one direction, GB = 10⁹ bytes. Whiskers: p10 to p90 of single transfers."
     if any(is_bound(link) for link in links):
-        text += " “≥” marks lower bounds: bursts and whole kernels contain the time a kernel waits for its peer."
+        text += " “≥” marks lower bounds: these contain waiting for the peer, or leave out what may have been buffered."
     return text
 
 
@@ -193,7 +194,11 @@ def _transports(links: Sequence[Link]) -> list[Filled]:
 def _over(link: Link) -> str | None:
     if link.headline_basis is None:
         return None
-    return _BASIS.get(link.headline_basis) or wire_interval(link.transport)
+    over = _BASIS.get(link.headline_basis) or wire_interval(link.transport)
+    if link.headline_basis == "wire" and link.transport == "nccl":
+        over += ", the receiver first" if not is_bound(link) else ", or from the send's start on"
+    share = link.headline_bytes_share
+    return over if share is None or share > MOST_OF_IT else f"{over} ({human_share(share)} of the bytes)"
 
 
 def _ports(analysis: Analysis) -> Table | None:

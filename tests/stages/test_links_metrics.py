@@ -59,7 +59,7 @@ def test_a_pair_proves_its_bytes_over_the_span_of_both_kernels(tmp_path: Path) -
     trace = builder.write(tmp_path / "t.sqlite")
     (link,) = analyse([trace], Options(peak_gb_s=450.0)).links
     assert link.headline_gb_s == pytest.approx(4_000_000 / (1_010_000 + SLACK))
-    assert link.headline_basis == "wire"
+    assert (link.headline_basis, link.headline_is_bound, link.headline_bytes_share) == ("wire", True, 1)
     # One was over when the other began: there is no time in which both were there.
     study = study_traces([trace], None)
     large = study.transfers.filter(bytes=4_000_000)
@@ -177,7 +177,7 @@ def test_a_receiver_that_waits_takes_nothing_from_the_rate(tmp_path: Path) -> No
     messages = [Message(4_000_000, (5_000_000 + t, 5_100_000 + t), (t, 5_100_000 + t)) for t in (10_000, 10_010_000)]
     analysis = analyse([lane(tmp_path, messages)])
     (link,) = analysis.links
-    assert link.headline_basis == "wire"
+    assert (link.headline_basis, link.headline_is_bound, link.headline_bytes_share) == ("wire", False, 1)
     assert link.headline_gb_s == pytest.approx(4_000_000 / (100_000 + SLACK))
     assert analysis.totals.wire_ns == 2 * 100_000
     assert analysis.totals.peer_wait_ns == 2 * 5_000_000
@@ -236,3 +236,18 @@ def test_larger_buffers_prove_less(tmp_path: Path) -> None:
     assert link.headline_gb_s == pytest.approx((MESSAGE - 8 * 2**20) / 1_000_000)
     (link,) = [link for link in analyse([trace], Options(nccl_buffsize=MESSAGE)).links if link.bytes == 2 * MESSAGE]
     assert link.headline_gb_s is None
+
+
+def test_movements_whose_receiver_waited_speak_for_the_link(tmp_path: Path) -> None:
+    """Of four messages of 4 MB, 100 us each, the receiver is 400 us late for three: these prove a fifth of the rate."""
+    messages, now = [], 1_000_000
+    for late in (0, 400_000, 400_000, 400_000):
+        start = now + late
+        messages.append(Message(4_000_000, (now, start + 100_000), (start - 1000 * (not late), start + 100_000)))
+        now += 2_000_000
+    (link,) = analyse([lane(tmp_path, messages)]).links
+    assert link.headline_gb_s == pytest.approx(4_000_000 / (100_000 + SLACK))
+    assert (link.headline_is_bound, link.headline_bytes_share) == (False, 0.25)
+    (bound,) = analyse([lane(tmp_path, messages[1:])]).links
+    assert bound.headline_gb_s == pytest.approx(3 * 4_000_000 / (3 * (500_000 + SLACK)))
+    assert (bound.headline_is_bound, bound.headline_bytes_share) == (True, 1)
