@@ -16,6 +16,7 @@ import polars as pl
 from nsysparse.intervals import Ints, innermost_container, merge
 
 ANNOUNCED = ("annotated", "trtllm-bounce")
+ORDERED = "nccl"
 _CARRIED_BY = {
     "nccl": ("memcpy",),
     "nixl": ("ucx", "memcpy"),
@@ -63,7 +64,9 @@ def _nested(found: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
     outer = sums.join(ranges.select(owner="transfer_id", own_bytes="bytes"), on="owner")
     told_inside = pl.col("own_bytes").is_null() | (pl.col("inner_bytes") == pl.col("own_bytes")).fill_null(value=False)
     whole, split = outer.filter(~told_inside), outer.filter(told_inside)
-    silent = [*inner.join(whole, on="owner", how="semi")["transfer_id"], *split["owner"]]
+    # Whatever lies within a whole is told again, however deep.
+    holders = ranges.filter(pl.col("transfer_id").is_in(whole["owner"].implode()))
+    silent = [*_inside(ranges, holders, "thread", strictly=True)["transfer_id"], *split["owner"]]
     return found.filter(~pl.col("transfer_id").is_in(silent)) if silent else found
 
 
@@ -77,7 +80,7 @@ def _called(found: pl.DataFrame, transport: str, scopes: pl.DataFrame) -> pl.Dat
         return found
     said = ranges.select(
         "style", owner="transfer_id", said_bytes="bytes", said_source="bytes_source", own_scope="scope_id",
-        said_purpose="purpose_said", said_rule="purpose_rule_said",
+        said_purpose="purpose_said", said_rule="purpose_rule_said", said_key="match_key",
     )  # fmt: skip
     sizes = calls.select("transfer_id", "bytes")
     owned = _owners(calls, ranges).join(said, on="owner").join(sizes, on="transfer_id")
@@ -91,8 +94,11 @@ def _called(found: pl.DataFrame, transport: str, scopes: pl.DataFrame) -> pl.Dat
     # A push/pop range is found around the call anyway, and its size divided by the rule for several calls.
     spans = pl.col("style") == "start_end"
     fills = spans & pl.col("alone") & pl.col("bytes").is_null()
+    # The name tells which transfer of the other side it met; NCCL's messages keep an order, which tells more.
+    unnamed = pl.col("alone") & (pl.col("transport") != ORDERED)
     return noted.with_columns(
-        scope_id=pl.coalesce("scope_id", pl.when(spans).then("own_scope")),
+        scope_id=pl.coalesce("scope_id", pl.when(spans & pl.col("sure")).then("own_scope")),
+        match_key=pl.coalesce("match_key", pl.when(unnamed & pl.col("sure")).then("said_key")),
         bytes=pl.when(fills).then("said_bytes").otherwise("bytes"),
         bytes_source=pl.when(fills).then("said_source").otherwise("bytes_source"),
         purpose=pl.coalesce("purpose", pl.when(spans).then("said_purpose")),
@@ -102,19 +108,67 @@ def _called(found: pl.DataFrame, transport: str, scopes: pl.DataFrame) -> pl.Dat
 
 
 def _owners(calls: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFrame:
-    """For each call the announcing range that is about it: `transfer_id` and `owner`, where there is one.
+    """For each call the announcing range that is about it, where there is one.
 
-    That is the range its source names; else the innermost push/pop range around it, or the start/end range that began
-    last before it, of its own thread; else the only start/end range open in its process.
+    That is the range its source names; else the innermost push/pop range around it; else a start/end range of its own
+    thread, one of its size that is about no other call or the one that began last before it; else the only start/end
+    range open in its process.
+
+    Returns:
+        `transfer_id`, `owner`, and `sure`: whether another range of the same size may be meant as well.
     """
     named = calls.join(ranges.select("scope_id", owner="transfer_id"), on="scope_id").select("transfer_id", "owner")
     rest = calls.join(named, on="transfer_id", how="anti").filter(pl.col("call_start_ns").is_not_null())
     at_start = rest.with_columns(call_end_ns="call_start_ns")
     stacked, spanning = ranges.filter(pl.col("style") == "push_pop"), ranges.filter(pl.col("style") == "start_end")
     nested = _inside(rest, stacked, "thread")
-    begun = _inside(at_start.join(nested, on="transfer_id", how="anti"), spanning, "thread")
-    elsewhere = at_start.join(pl.concat([nested, begun]), on="transfer_id", how="anti")
-    return pl.concat([named, nested, begun, _inside(elsewhere, spanning, "process", alone=True)])
+    at_start = at_start.join(nested, on="transfer_id", how="anti")
+    sized = _of_its_size(at_start, spanning)
+    at_start = at_start.join(sized, on="transfer_id", how="anti")
+    begun = _inside(at_start, spanning.join(sized, left_on="transfer_id", right_on="owner", how="anti"), "thread")
+    elsewhere = _inside(at_start.join(begun, on="transfer_id", how="anti"), spanning, "process", alone=True)
+    told = pl.concat([named, nested, begun, elsewhere]).with_columns(sure=pl.lit(value=True))
+    return pl.concat([told, sized])
+
+
+def _of_its_size(calls: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFrame:
+    """One call for each range: of the same thread and size, open when the call began, the last to begin first.
+
+    Returns:
+        `transfer_id`, `owner`, `sure`: not where another such range was open and free.
+    """
+    lane = ["thread", "bytes"]
+    lanes = dict(ranges.filter(pl.col("bytes").is_not_null()).group_by(lane))
+    found: list[tuple[int, int, bool]] = []
+    for key, part in calls.group_by(lane, maintain_order=True):
+        if key not in lanes:
+            continue
+        rows = lanes[key].sort("call_start_ns", "call_end_ns", "transfer_id", descending=[False, True, False])
+        spans = rows.select("transfer_id", "call_start_ns", "call_end_ns").rows()
+        free: list[tuple[int, int]] = []
+        ahead = doubtful = 0  # how many of the free ranges, from the bottom, may be another call's
+        for ident, begin in (
+            part.sort("call_start_ns", "transfer_id").select("transfer_id", "call_start_ns").iter_rows()
+        ):
+            while ahead < len(spans) and spans[ahead][1] <= begin:
+                free.append((spans[ahead][0], spans[ahead][2]))
+                ahead += 1
+            _drop_ended(free, begin)
+            if free:
+                owner, _ = free.pop()
+                sure = len(free) >= doubtful
+                _drop_ended(free, begin)
+                if free:
+                    doubtful, sure = len(free), False
+                found.append((ident, owner, sure))
+            doubtful = min(doubtful, len(free))
+    schema = {"transfer_id": pl.UInt32, "owner": pl.UInt32, "sure": pl.Boolean}
+    return pl.DataFrame(found, schema=schema, orient="row")
+
+
+def _drop_ended(free: list[tuple[int, int]], now: int) -> None:
+    while free and free[-1][1] < now:
+        free.pop()
 
 
 def _inside(

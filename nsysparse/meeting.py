@@ -11,12 +11,17 @@ ANNOTATED = "annotated"
 """Annotations may stand for the other side of a movement that a one-sided transport recorded."""
 
 
-def meetings(transfers: pl.DataFrame) -> list[int]:
-    """Transfer ids that do not count, because as many on the other side may be the same movements.
+def meetings(transfers: pl.DataFrame) -> tuple[list[int], list[tuple[int, int, str]]]:
+    """Transfers that do not count, because as many on the other side may be the same movements.
 
     Args:
         transfers: Unpaired sends and receives: `transfer_id`, `sending`, `decided` (whether their purpose is known),
-            `transport`, `communicator`, `bytes`, `rank`, `peer`, `node`, `device_count`, `call_start_ns`.
+            `transport`, `communicator`, `bytes`, `bytes_source`, `rank`, `peer`, `node`, `device_count`,
+            `call_start_ns`.
+
+    Returns:
+        Their ids; and for annotations without size that stand for as many transfers of one size, their id, bytes and
+        where these come from.
 
     A send and a receive may have met where no fact that both know differs (communicator, size, source, destination)
     and their transports allow it, unless one device issued both: its sends and receives go to and come from elsewhere.
@@ -32,14 +37,20 @@ def meetings(transfers: pl.DataFrame) -> list[int]:
             "group", "decided", pl.col("bytes").is_not_null(), "sending"
         ).iter_rows()
     }
+    size = dict(groups.select("group", pl.struct("bytes", "bytes_source", "transport")).iter_rows())
     silent: list[int] = []
+    sizes: list[tuple[int, int, str]] = []
     for send, recv in _candidates(groups):
         count = min(len(waiting[send]), len(waiting[recv]))
-        lesser = min(send, recv, key=weight.__getitem__)
+        lesser, standing = sorted((send, recv), key=weight.__getitem__)
         silent += waiting[lesser][:count]
+        nbytes, source = size[lesser]["bytes"], size[lesser]["bytes_source"]
+        unsized = size[standing]["transport"] == ANNOTATED and size[standing]["bytes"] is None
+        if unsized and nbytes is not None and total[standing] == total[lesser] == count:
+            sizes += [(ident, nbytes, source) for ident in waiting[standing]]
         for group in (send, recv):
             waiting[group] = waiting[group][count:]
-    return silent
+    return silent, sizes
 
 
 def _groups(transfers: pl.DataFrame) -> pl.DataFrame:
@@ -51,7 +62,7 @@ def _groups(transfers: pl.DataFrame) -> pl.DataFrame:
     return (
         placed.sort("call_start_ns", "transfer_id", nulls_last=True)
         .group_by(*FACTS, "transport", "sending", "decided", "node", maintain_order=True)
-        .agg(ids="transfer_id", several_devices=(pl.col("device_count") > 1).any())
+        .agg(pl.col("bytes_source").min(), ids="transfer_id", several_devices=(pl.col("device_count") > 1).any())
         .with_row_index("group")
     )
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from nsysparse.alignment import LANE, align
 from nsysparse.frames import pid
-from nsysparse.meeting import meetings
+from nsysparse.meeting import ANNOTATED, meetings
 
 NODE = ["trace_id", "process", "gpu"]
 RANKED = "nccl"
@@ -154,7 +154,7 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
     joined = transfers.join(members, on="transfer_id", how="left", maintain_order="left")
     partner = transfers.select(
         partner="transfer_id", partner_start="start_ns", partner_purpose="purpose", partner_rule="purpose_rule",
-        partner_bytes="bytes", partner_source="bytes_source",
+        partner_bytes="bytes", partner_source="bytes_source", partner_transport="transport",
     )  # fmt: skip
     joined = joined.join(partner, on="partner", how="left", maintain_order="left")
     # An annotation that says KV is surer than one side's surroundings that say otherwise.
@@ -164,9 +164,15 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
         anomalies["sides-disagree-on-purpose"] += disagree
     informs = overruled | ((pl.col("purpose") == "unknown") & pl.col("partner_purpose").is_in(["kv", "other"]))
     receives = pl.col("side") == "recv"
-    # The receive side unless only the send side has an interval.
+    # What moved the data says more than an annotation does; else the receive side unless only the send side has an
+    # interval.
+    told, partner_told = (pl.col(name) == ANNOTATED for name in ("transport", "partner_transport"))
     stands = (
-        pl.when(receives)
+        pl.when(told & ~partner_told & pl.col("partner_start").is_not_null())
+        .then(pl.lit(value=False))
+        .when(~told & partner_told & pl.col("start_ns").is_not_null())
+        .then(pl.lit(value=True))
+        .when(receives)
         .then(pl.col("start_ns").is_not_null() | pl.col("partner_start").is_null())
         .otherwise(pl.col("start_ns").is_not_null() & pl.col("partner_start").is_null())
     )
@@ -185,6 +191,7 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
         "partner_rule",
         "partner_bytes",
         "partner_source",
+        "partner_transport",
     )
 
 
@@ -205,12 +212,20 @@ def _count_movements(
     )
     alone = pl.col("source").is_null() & ~pl.col("own_copy")
     compared = _lesser_sides(unpaired.filter(~alone))
-    met = meetings(unpaired.filter(alone))
+    met, sizes = meetings(unpaired.filter(alone))
     silent = [*compared["transfer_id"], *met]
     remote = compared.filter(~pl.col("own_copy")).height + len(met)
     if remote:
         anomalies["movements-counted-by-side"] += remote
-    return transfers.with_columns(is_movement=pl.col("is_movement") & ~pl.col("transfer_id").is_in(silent))
+    learned = pl.DataFrame(sizes, schema=["transfer_id", "met_bytes", "met_source"], orient="row").cast(
+        {"transfer_id": pl.UInt32, "met_bytes": pl.Int64, "met_source": pl.String}
+    )
+    joined = transfers.join(learned, on="transfer_id", how="left", maintain_order="left")
+    return joined.with_columns(
+        is_movement=pl.col("is_movement") & ~pl.col("transfer_id").is_in(silent),
+        bytes=pl.coalesce("bytes", "met_bytes"),
+        bytes_source=pl.coalesce("bytes_source", "met_source"),
+    ).drop("met_bytes", "met_source")
 
 
 def _lesser_sides(both: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from recipes import grouped, oneprofile
+from recipes import grouped, oneprofile, transports
 from recipes.plan import Answers, known_answers
 
 HERE = Path(__file__).resolve().parent
@@ -27,10 +27,13 @@ def main(target: Path) -> None:
     for path, facts in fixed["real"].items():
         files = {name: _sha256(HERE / name) for name in (path, *facts.pop("companions", ()))}
         lines += _trace(path, facts | {"synthetic": False}, files, None)
+    told = {}
     for name, recipe in RECIPES.items():
+        plan = recipe.build(target / f"synthetic/{name}.sqlite", SEED)
+        told[name] = known_answers(plan, recipe.LAYERS, recipe.PROMPTS)
+    told["pd-transports"] = transports.build(target / "synthetic/pd-transports.sqlite", SEED)
+    for name, answers in told.items():
         path = f"synthetic/{name}.sqlite"
-        plan = recipe.build(target / path, SEED)
-        answers = known_answers(plan, recipe.LAYERS, recipe.PROMPTS)
         facts = fixed["synthetic"][path] | {"synthetic": True, "seed": SEED}
         lines += _trace(path, facts, {path: _sha256(target / path)}, answers)
         print(f"{path}: {(target / path).stat().st_size} bytes")

@@ -4,21 +4,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from nsysparse.analysis import Analysis
-from nsysparse.api import Options, analyse
+from nsysparse.api import Options, analyse, study_traces
 
-SAMPLES = ("synthetic/pd-oneprofile.sqlite", "synthetic/pd-grouped.sqlite")
+NCCL_SAMPLES = ("synthetic/pd-oneprofile.sqlite", "synthetic/pd-grouped.sqlite")
+TRANSPORTS = "synthetic/pd-transports.sqlite"
 
 
-@pytest.fixture(params=SAMPLES)
-def told(request: pytest.FixtureRequest, sample: Callable[[str], Path], manifest: dict[str, dict[str, Any]]) -> Any:
+@pytest.fixture(params=NCCL_SAMPLES)
+def nccl_told(request: pytest.FixtureRequest, sample: Callable[[str], Path], manifest: dict[str, Any]) -> Any:
     return analyse([sample(request.param)], Options(model="llama-3-8b")), manifest[request.param]["answers"]
 
 
-def test_totals(told: tuple[Analysis, dict[str, Any]]) -> None:
-    analysis, answers = told
+@pytest.fixture(params=(*NCCL_SAMPLES, TRANSPORTS))
+def told(request: pytest.FixtureRequest, sample: Callable[[str], Path], manifest: dict[str, Any]) -> Any:
+    return analyse([sample(request.param)], Options(model="llama-3-8b")), manifest[request.param]["answers"]
+
+
+def test_totals(nccl_told: tuple[Analysis, dict[str, Any]]) -> None:
+    analysis, answers = nccl_told
     # The manifest leaves kernels without a recorded call out of its sums; the report counts each as a movement.
     lone = answers["kernels_without_call"]
     assert analysis.totals.movement_count == answers["total"]["movements"] + lone
@@ -49,7 +56,7 @@ def test_requests(told: tuple[Analysis, dict[str, Any]]) -> None:
 
 def test_what_nothing_explains_stays_visible_and_sums_conserve(told: tuple[Analysis, dict[str, Any]]) -> None:
     analysis, answers = told
-    lone = answers["kernels_without_call"]
+    lone = answers.get("kernels_without_call", 0)
     for name, rows in (("layer", analysis.layers), ("request", analysis.requests)):
         rest = analysis.unattributed[name]
         assert rest.movement_count == answers[f"{name}_unattributed"]["movements"] + lone
@@ -60,7 +67,7 @@ def test_what_nothing_explains_stays_visible_and_sums_conserve(told: tuple[Analy
 
 
 def test_the_one_profile_sample_says_what_the_model_would_move(sample: Callable[[str], Path]) -> None:
-    analysis = analyse([sample(SAMPLES[0])], Options(model="llama-3-8b", link="ib-ndr"))
+    analysis = analyse([sample(NCCL_SAMPLES[0])], Options(model="llama-3-8b", link="ib-ndr"))
     for request in analysis.requests:
         assert request.prompt_tokens is not None
         # 2 (K and V) x 32 layers x 8 heads x 128 x 2 bytes
@@ -69,3 +76,28 @@ def test_the_one_profile_sample_says_what_the_model_would_move(sample: Callable[
     assert link.bytes is not None
     assert link.theoretical_ns == round(link.bytes / 50)
     assert analysis.theory.kv_bytes_per_token == 131_072
+
+
+def test_every_transport_counts_what_it_moved_once(sample: Callable[[str], Path], manifest: dict[str, Any]) -> None:
+    answers = manifest[TRANSPORTS]["answers"]
+    moved = study_traces([sample(TRANSPORTS)], None).transfers.filter(
+        pl.col("is_movement") & pl.col("purpose").is_in(["kv", "unknown"])
+    )
+    sums = moved.group_by("transport").agg(
+        movements=pl.len(), bytes=pl.col("bytes").sum(), time_ns=pl.col("time_ns").sum()
+    )
+    assert {row.pop("transport"): row for row in sums.to_dicts()} == answers["transports"]
+
+
+def test_totals_over_all_transports(sample: Callable[[str], Path], manifest: dict[str, Any]) -> None:
+    answers = manifest[TRANSPORTS]["answers"]
+    analysis = analyse([sample(TRANSPORTS)])
+    totals = analysis.totals
+    assert answers["total"] == {
+        "movements": totals.movement_count, "bytes": totals.bytes, "time_ns": totals.time_ns
+    }  # fmt: skip
+    assert totals.paired_count == answers["paired"]
+    # Each counted once, and nothing was odd about any.
+    assert {link.transport for link in analysis.links} == set(answers["transports"])
+    assert [warning.code for warning in analysis.warnings] == []
+    assert [row.rule for row in analysis.excluded] == ["ucx/control-message"]

@@ -68,7 +68,7 @@ def test_annotation_and_enclosing_range_complete_each_other(tmp_path: Path) -> N
 def test_ranges_that_do_not_hold_the_call_say_nothing(other: str, tmp_path: Path) -> None:
     scene = Scene()
     second = scene.process.thread(tid=2)
-    text = "kv_transfer request=a layer=1"
+    text = "kv_layer layer=1"
     if other == "another thread":
         second.push_pop(text, 50, 200)
     elif other == "ended before":
@@ -102,14 +102,25 @@ def test_of_several_open_start_end_ranges_none_speaks(second_at: int, tmp_path: 
     assert shares(scene.study(tmp_path)) == [(None, None, None, None, 1000, 100)]
 
 
-def test_a_start_end_annotation_decides_neither_purpose_nor_bytes(tmp_path: Path) -> None:
-    """Such a range is about an asynchronous transfer of its own, not about a call that happens meanwhile."""
+def test_a_start_end_annotation_that_began_around_a_call_is_about_it(tmp_path: Path) -> None:
     scene = Scene()
     scene.thread.start_end("kv_transfer request=a layer=1 bytes=77", 10, 500)
     scene.send(100, None)
     study = scene.study(tmp_path)
-    assert shares(study) == [(1, "spanning", "a", "spanning", None, 100)]
-    assert study.transfers["purpose"].to_list() == ["unknown"]
+    assert shares(study) == [(1, "exact", "a", "exact", 77, 100)]
+    assert study.transfers["purpose"].to_list() == ["kv"]
+
+
+def test_a_start_end_annotation_of_another_size_decides_neither_purpose_nor_bytes(tmp_path: Path) -> None:
+    """Such a range is about an asynchronous transfer of its own, not about a call that happens meanwhile."""
+    scene = Scene()
+    scene.thread.start_end("kv_transfer request=a layer=1 bytes=77", 10, 500)
+    scene.send(100, 1000)
+    transfers = scene.study(tmp_path).transfers.sort("transport")
+    assert transfers.select("transport", "bytes", "purpose").rows() == [
+        ("annotated", 77, "kv"),
+        ("nccl", 1000, "unknown"),
+    ]
 
 
 def test_divided_movements_are_estimated_in_the_transfers_frame(tmp_path: Path) -> None:

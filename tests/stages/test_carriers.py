@@ -1,0 +1,165 @@
+"""Copies and messages that carried out a transfer of a library are evidence for it; others count for themselves."""
+
+from pathlib import Path
+
+import pytest
+from evidence_scenes import (
+    MIB,
+    SEND_RECV,
+    A,
+    B,
+    Scene,
+    movements,
+    peer_copy,
+    post,
+    require_order_not_to_show,
+    started,
+    studied,
+)
+
+from nsysparse.api import analyse, study_traces
+from nsysparse.testing import TraceBuilder
+
+SCENES: dict[str, Scene] = {}
+
+
+def scene(build: Scene) -> Scene:
+    """A scene that the test of all scenes sees as well."""
+    SCENES[build.__name__] = build
+    return build
+
+
+def carried(nbytes: int | None, *puts: int) -> TraceBuilder:
+    builder, _, thread = started()
+    post(thread, 1_000, 90_000, nbytes=nbytes)
+    for index, size in enumerate(puts):
+        at = 1_001 + index
+        thread.ucx("ucp_put_nbx", at, at + 1, done=80_000, nbytes=size, address=0x1000 * (index + 1))
+    return builder
+
+
+@scene
+def carried_by_ucx() -> TraceBuilder:
+    builder = carried(2 * MIB, MIB, MIB)
+    builder.processes[0].thread(tid=9).ucx("ucp_am_send_nbx", 5_000, 5_010, done=6_000, nbytes=64)
+    return builder
+
+
+@scene
+def ucx_carries_more() -> TraceBuilder:
+    return carried(MIB, MIB, MIB)
+
+
+@scene
+def size_from_ucx() -> TraceBuilder:
+    return carried(None, MIB, MIB)
+
+
+def test_messages_that_carry_a_nixl_transfer_are_evidence(tmp_path: Path) -> None:
+    study = studied(carried_by_ucx, tmp_path)
+    assert movements(study) == [("nixl", 2 * MIB, f"ucx x3 ({2 * MIB + 64} bytes)")]
+    assert not study.anomalies["rows-beside-a-transfer"]
+
+
+def test_messages_that_carry_more_than_the_transfer_are_kept_and_warned_of(tmp_path: Path) -> None:
+    path = ucx_carries_more().write(tmp_path / "t.sqlite")
+    study = study_traces([path], None)
+    assert movements(study) == [("nixl", MIB, None), ("ucx", MIB, None), ("ucx", MIB, None)]
+    (warned,) = [row for row in analyse([path]).warnings if row.code == "rows-beside-a-transfer"]
+    assert warned.count == 2
+
+
+def test_a_transfer_of_unknown_size_has_that_of_what_carried_it(tmp_path: Path) -> None:
+    study = studied(size_from_ucx, tmp_path)
+    assert movements(study) == [("nixl", 2 * MIB, f"ucx x2 ({2 * MIB} bytes)")]
+    assert study.transfers["bytes_source"].to_list() == ["ucx"]
+
+
+@scene
+def carried_by_copies() -> TraceBuilder:
+    builder, process, thread = started()
+    post(thread, 1_000, 90_000, nbytes=2 * MIB)
+    worker = process.thread(tid=2)
+    for at in (2_000, 40_000):
+        peer_copy(process, worker, at, (at + 100, at + 30_000), MIB)
+    return builder
+
+
+def test_copies_that_carry_a_nixl_transfer_are_evidence(tmp_path: Path) -> None:
+    assert movements(studied(carried_by_copies, tmp_path)) == [("nixl", 2 * MIB, f"memcpy x2 ({2 * MIB} bytes)")]
+
+
+def concurrent(*puts: int) -> TraceBuilder:
+    builder, _, thread = started()
+    post(thread, 1_000, 60_000, nbytes=MIB, handle=A)
+    post(thread, 2_000, 90_000, nbytes=2 * MIB, handle=B)
+    for index, size in enumerate(puts):
+        at = 3_000 + 10 * index
+        thread.ucx("ucp_put_nbx", at, at + 1, done=50_000, nbytes=size, address=0x1000 * (index + 1))
+    return builder
+
+
+@scene
+def concurrent_and_carried() -> TraceBuilder:
+    return concurrent(MIB, 2 * MIB)
+
+
+@scene
+def concurrent_and_more() -> TraceBuilder:
+    return concurrent(MIB, 2 * MIB, MIB)
+
+
+def test_concurrent_transfers_together_hold_what_carries_them(tmp_path: Path) -> None:
+    study = studied(concurrent_and_carried, tmp_path)
+    assert [row[:2] for row in movements(study)] == [("nixl", MIB), ("nixl", 2 * MIB)]
+    more = studied(concurrent_and_more, tmp_path)
+    assert [row[0] for row in movements(more)] == ["nixl", "nixl", "ucx", "ucx", "ucx"]
+    assert more.anomalies["rows-beside-a-transfer"] == 3
+
+
+@scene
+def nccl_by_copies() -> TraceBuilder:
+    """NCCL_P2P_USE_CUDA_MEMCPY: a proxy thread copies while the kernel runs; the application copies for itself."""
+    builder, process, thread = started()
+    proxy, own = process.thread(tid=2), process.thread(tid=3)
+    for index, at in enumerate((1_000, 40_000)):
+        launch = thread.launch(at + 5, at + 7)
+        thread.nccl("ncclSend", at, at + 10, communicator=7, nbytes=2 * MIB, peer=1)
+        process.kernel(SEND_RECV, at + 100, at + 30_000, stream=20, launch=launch)
+        for part in (0, 1):
+            begin = at + 1_000 + 10_000 * part
+            peer_copy(process, proxy, begin, (begin + 10, begin + 9_000), MIB)
+        # Of the application's copies the second runs while no kernel of NCCL does.
+        peer_copy(process, own, at + 500 + 32_000 * index, (at + 600 + 32_000 * index, at + 700 + 32_000 * index), 999)
+    return builder
+
+
+def test_copies_of_nccls_own_threads_are_its_sends(tmp_path: Path) -> None:
+    study = studied(nccl_by_copies, tmp_path)
+    assert movements(study) == [
+        ("nccl", 2 * MIB, f"memcpy x2 ({2 * MIB} bytes)"),
+        ("memcpy", 999, None),
+        ("nccl", 2 * MIB, f"memcpy x2 ({2 * MIB} bytes)"),
+        ("memcpy", 999, None),
+    ]
+
+
+@scene
+def ucx_by_copies() -> TraceBuilder:
+    builder, process, thread = started()
+    thread.ucx("ucp_put_nbx", 1_000, 1_010, done=50_000, nbytes=MIB)
+    peer_copy(process, thread, 1_005, (2_000, 40_000), MIB)
+    peer_copy(process, thread, 60_000, (61_000, 70_000), MIB)  # after it
+    return builder
+
+
+def test_a_copy_that_carries_a_message_is_evidence(tmp_path: Path) -> None:
+    assert movements(studied(ucx_by_copies, tmp_path)) == [
+        ("ucx", MIB, f"memcpy x1 ({MIB} bytes)"),
+        ("memcpy", MIB, None),
+    ]
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_order_of_rows_does_not_show(name: str, tmp_path: Path) -> None:
+    require_order_not_to_show(SCENES[name], tmp_path)
