@@ -100,11 +100,10 @@ def link(index: int = 0, **changes: object) -> Link:
 def bound_link() -> Link:
     """A link of which only whole kernels are known: a lower bound, and no peak to hold it against."""
     return link(
-        link_key="decode:gpu0->host",
+        link_key="decode:gpu0->9185731236401847271:3",
         link_name=None,
-        transport="memcpy",
         src="decode:gpu0",
-        dst="host",
+        dst="9185731236401847271:3",
         communicator=None,
         pairing=None,
         movement_count=40,
@@ -177,9 +176,9 @@ def layer(index: int, cells: Sequence[Cell], **changes: object) -> Layer:
         busy_ns=time,
         wire_ns=wire,
         peer_wait_ns=time - wire,
-        exposed_wire_ns=None,
-        exposed_wait_ns=None,
-        overlapped_ns=None,
+        exposed_wire_ns=wire // 2,
+        exposed_wait_ns=time - wire,
+        overlapped_ns=wire - wire // 2,
         headline_gb_s=40.0 - 0.2 * index,
         provenance={"exact": 2 * len(cells)},
     )
@@ -227,9 +226,9 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
         busy_ns=time // 2,
         wire_ns=wire + 4_000_000,
         peer_wait_ns=time - wire + 1_200_000,
-        exposed_wire_ns=None,
-        exposed_wait_ns=None,
-        overlapped_ns=None,
+        exposed_wire_ns=4_000_000,
+        exposed_wait_ns=time - wire + 1_200_000,
+        overlapped_ns=wire,
         wire_known_share=1.0,
         exchange_count=movements,
         longer_kernel_ns=time,
@@ -314,9 +313,7 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
         ),
         warnings=(AnalysisWarning("negative-duration", "ranges that end before they start were ignored", 3),),
         reasons=(
-            Reason(
-                "/links/0/peak_gb_s", "no-link", "no link is named for decode:gpu0->host", "--link ID or --peak GB/S"
-            ),
+            Reason("/links/0/peak_gb_s", "no-link", "no link is named", "--link ID or --peak GB/S"),
             *(
                 Reason(
                     f"/requests/{at}/ttft_ns", "no-arrival", "arrival times were not recorded", "nsysparse convention"
@@ -378,6 +375,9 @@ def small() -> Analysis:
             bytes=8_388_608,
             bytes_known_share=1.0,
             time_ns=400_000,
+            wire_ns=300_000,
+            peer_wait_ns=100_000,
+            wire_known_share=1.0,
             by_purpose={"kv": PurposeTotals(2, 8_388_608, 400_000), "unknown": PurposeTotals(0, 0, 0)},
         ),
         links=(link(),),
@@ -393,7 +393,14 @@ def sizeless() -> Analysis:
     whole = small()
     return replace(
         whole,
-        totals=replace(whole.totals, bytes=4_194_304, bytes_known_share=0.5, wire_ns=None, peer_wait_ns=None),
+        totals=replace(
+            whole.totals,
+            bytes=4_194_304,
+            bytes_known_share=0.5,
+            wire_ns=None,
+            peer_wait_ns=None,
+            wire_known_share=0.0,
+        ),
         links=(
             link(
                 bytes=None,

@@ -71,6 +71,7 @@ def links(sure: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
     rows = sums
     for part in (
         busy(timed, LINK),
+        busy(timed.filter(~called()), LINK).rename({"busy_ns": "observed_ns"}),
         covered,
         sized.group_by(LINK).agg(covered_bytes=pl.col("bytes").sum()),
         link_rates(counted),
@@ -138,7 +139,7 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         efficiency=headline / peak.gb_s if peak and headline is not None else None,
         theoretical_ns=line_rate_ns(nbytes, peak) if peak and nbytes is not None else None,
         practical_ns=practical_ns(nbytes, peak) if peak and nbytes is not None else None,
-        observed_ns=row["busy_ns"],
+        observed_ns=row["observed_ns"],
         fixed_cost_ns=row["fixed_cost_ns"],
         fitted_gb_s=row["fitted_gb_s"],
         inconsistent_count=max(row["too_fast"], int(too_fast)),

@@ -39,6 +39,7 @@ _PATH = "prefill and decode steps are not yet tied to requests by this version"
 _LINK = "no link is named, and a trace does not record its speed"
 _NAMED = ("link", "peak_gb_s")
 _TIMELESS = "no kernel of the movements counted here was recorded, or none could be"
+_NO_END = f"{_TIMELESS}; or only calls were, which need not last as long as their transfers"
 _ANNOTATE = "Annotate it: docs/reference/convention.md"
 _LINK_FIX = "--link ID (`nsysparse links list`) or --peak GB/S"
 _MODEL_FIX = "--model ID (`nsysparse models list`)"
@@ -128,9 +129,8 @@ RULES = (
     Rule("/links/*/communicator", AMBIGUOUS, "not recorded, or several communicators used this link"),
     Rule("/links/*/pairing", NOT_RECORDED, "not all of its movements were seen from both sides"),
     Rule("/links/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
-    *(Rule(f"/links/*/{name}", NOT_RECORDED, _TIMELESS) for name in (
-        "busy_ns", "observed_ns",
-    )),
+    Rule("/links/*/busy_ns", NOT_RECORDED, _TIMELESS),
+    Rule("/links/*/observed_ns", NOT_RECORDED, _NO_END),
     *(Rule(f"/links/*/{name}", NOT_RECORDED, _NO_RATE) for name in (
         "link_gb_s", "kernel_gb_s", "headline_gb_s", "headline_basis", "headline_is_bound", "headline_bytes_share",
     )),

@@ -1,7 +1,7 @@
 """Tables of fixed-width text: columns that line up, the less important ones dropped and long words wrapped to fit."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -78,7 +78,7 @@ def laid_out(table: Table, room: int, most_rows: int, indent: str) -> tuple[list
         room,
         [place for place in widths if any(row[place].kind != "name" and " " in row[place].text for row in rows)],
     )
-    if _total(widths) > room:
+    if _total(widths) > room or any(width(line) > cells for place, cells in widths.items() for line in heads[place]):
         heads = _wrapped_heads(table.columns, texts, widths)
         whole = _widths(heads, texts)
         widths = {place: min(cells, whole[place]) for place, cells in widths.items()}
@@ -89,14 +89,18 @@ def laid_out(table: Table, room: int, most_rows: int, indent: str) -> tuple[list
     return lines, dropped
 
 
-def _wrapped_heads(columns: Sequence[Column], texts: Sequence[Sequence[str]], kept: Iterable[int]) -> list[list[str]]:
+def _wrapped_heads(
+    columns: Sequence[Column],
+    texts: Sequence[Sequence[str]],
+    widths: dict[int, int],
+) -> list[list[str]]:
     """Titles on as many lines as it takes not to be wider than what stands below, units last; all equally many."""
     heads = []
     for place, column in enumerate(columns):
-        values = max((width(row[place]) for row in texts), default=0)
+        values = min(max((width(row[place]) for row in texts), default=0), widths.get(place, 0))
         longest = max(map(width, column.title.split()), default=1)
         heads.append([*wrap(column.title, max(values, longest, width(column.unit))), column.unit])
-    lines = max(len(heads[place]) for place in kept)
+    lines = max(len(heads[place]) for place in widths)
     return [[""] * (lines - len(head)) + head for head in heads]
 
 

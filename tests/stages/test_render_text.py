@@ -52,6 +52,42 @@ def test_lines_fit_and_have_no_blanks_at_their_end(name: str) -> None:
         assert line == line.rstrip()
 
 
+@pytest.mark.parametrize("columns", [80, 90])
+@pytest.mark.parametrize("name", ANALYSES)
+def test_lines_fit_a_narrow_terminal(name: str, columns: int) -> None:
+    document = build(ANALYSES[name]())
+    first, *rest = to_text.render(document, width=columns).splitlines()
+    assert first == document.blocks[0].text  # type: ignore[union-attr]  # the verdict is one line however long
+    assert [line for line in rest if width(line) > columns and "nsys profile" not in line] == []
+
+
+def test_no_terminal_is_too_small_or_too_wide() -> None:
+    document = build(factories.rich())
+    assert to_text.render(document, width=5) == to_text.render(document, width=80)
+    assert to_text.render(document, width=500) == to_text.render(document)
+
+
+def test_titles_wrap_and_then_names_are_cut_where_numbers_would_not_fit() -> None:
+    names = ["a" * 36, "b" * 36]
+    numbers = [Column(f"Wide title {place}", "right", unit="ms") for place in range(7)]
+    rows = [[Cell(name, kind="name"), *[Cell("1.234") for _ in numbers]] for name in names]
+    lines = to_text.render(Document("t", "s", "g", [Table("t", [Column("Name"), *numbers], rows, "t")]), width=80)
+    assert all(width(line) <= 80 for line in lines.splitlines())
+    assert lines.count("1.234") == 14
+    # A title takes a line per word, so only a part of each name has to go.
+    assert re.search(r"^ +(Wide *){7}$", lines, re.MULTILINE)
+    assert re.search(r"a{10,}…a+  +1.234", lines)
+
+
+def test_verdicts_of_bars_go_below_where_there_is_no_room_beside() -> None:
+    bar_ = Bar("a → b", 30.0, "≥ 30 GB/s", 50.0, verdict="≥ 60 % of line rate · 63 % of ceiling and more words")
+    wide, narrow = (
+        to_text.render(Document("t", "s", "g", [BarChart("c", "GB/s", [bar_], "a")]), width=at) for at in (100, 80)
+    )
+    assert len(wide.splitlines()) == 1
+    assert narrow.splitlines()[1].strip() == bar_.verdict
+
+
 def test_columns_line_up() -> None:
     lines = to_text.render(build(factories.rich())).splitlines()
     start = next(place for place, line in enumerate(lines) if line.lstrip().startswith("Layer  Movements"))

@@ -128,18 +128,41 @@ def test_rows_are_as_wide_as_their_table(analysis: Analysis) -> None:
     assert all(len(row) == len(each.columns) for each in of_kind(build(analysis), Table) for row in each.rows)
 
 
-def test_only_rates_over_whole_kernels_are_marked_as_bounds() -> None:
+def test_rates_that_contain_waiting_are_marked_as_bounds() -> None:
     links = (
         factories.bound_link(),
         factories.link(0),
-        factories.link(1, headline_basis="delivered", headline_gb_s=31.5),
+        factories.link(1, headline_basis="delivered", headline_gb_s=31.5, efficiency=0.63),
     )
     blocks = SECTIONS["links"](replace(factories.rich(), links=links))
-    rates = column(table(blocks, "links-table"), "Rate")
-    assert rates == ["≥ 18.8", "40.0", "31.5"]
+    observed = table(blocks, "links-table")
+    assert column(observed, "Rate") == ["≥ 18.8", "40.0", "≥ 31.5"]
+    assert column(observed, "Of line rate") == ["unknown", "80 %", "≥ 63 %"]
     (chart,) = of_kind(blocks, BarChart)
-    assert [bar.is_bound for bar in sorted(chart.bars, key=lambda bar: bar.label)] == [True, False, False]
+    assert [bar.is_bound for bar in sorted(chart.bars, key=lambda bar: bar.label)] == [True, False, True]
+    assert [bar.verdict.startswith("≥") for bar in sorted(chart.bars, key=lambda bar: bar.label)] == [
+        False, False, True,
+    ]  # fmt: skip
     assert "contain the time a kernel waits" in words(blocks)
+    assert column(table(blocks, "links-basis"), "Rate is over") == [
+        "whole kernels, waiting included",
+        "while both sides were there",
+        "bursts, gaps and waiting included",
+    ]
+
+
+def test_delivered_rates_are_bounds_and_bytes_over_busy_are_none() -> None:
+    others = table(SECTIONS["links"](replace(factories.rich(), links=(factories.link(),))), "links-others")
+    assert column(others, "Delivered") == ["≥ 31.5"]
+    assert column(others, "Bytes over busy") == ["26.9"]
+    assert column(others, "Fixed cost") == ["38"]
+    assert column(others, "Fitted rate") == ["43.9"]
+
+
+def test_without_other_rates_there_is_no_table_of_them() -> None:
+    bare = factories.link(delivered_gb_s=None, link_gb_s=None, fixed_cost_ns=None, fitted_gb_s=None)
+    blocks = SECTIONS["links"](replace(factories.rich(), links=(bare,)))
+    assert "links-others" not in [each.anchor for each in of_kind(blocks, Table)]
 
 
 def test_without_bounds_nothing_is_said_about_them() -> None:

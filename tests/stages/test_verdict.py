@@ -1,0 +1,154 @@
+"""The verdict's sentence is right whatever moved the data, and says of waiting what is known."""
+
+from pathlib import Path
+
+import pytest
+
+from nsysparse.api import Options, analyse
+from nsysparse.sections import SECTIONS, build
+from nsysparse.sections.definitions import TERMS
+from nsysparse.testing import Process, Thread, TraceBuilder
+
+SEND_RECV = "ncclDevKernel_SendRecv(args)"
+MIB = 2**20
+HANDLE = 0x7F00_0000_1000
+
+
+class Scene:
+    """Two processes, each on its own GPU; the second one decodes."""
+
+    def __init__(self) -> None:
+        self.builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "x"}, duration=10_000_000)
+        self.processes: list[Process] = [
+            self.builder.process(pid=pid, devices={0: pid - 1, 1: 2 - pid}) for pid in (1, 2)
+        ]
+        self.threads: list[Thread] = [process.thread(tid=process.pid) for process in self.processes]
+
+    def nccl(self, *, late: int = 0, ranks: tuple[int, ...] = (0, 1)) -> None:
+        """8 MiB in a receive kernel of 400 us, whose send kernel begins `late` ns after it and ends with it."""
+        for rank in ranks:
+            name = ("ncclSend", "ncclRecv")[rank]
+            process, thread = self.processes[rank], self.threads[rank]
+            thread.nccl("ncclCommInitRank", 1, 5, communicator=5, nranks=2, rank=rank, device=0)
+            for index, (nbytes, at, length) in enumerate(((1, 1_000, 100), (8 * MIB, 10_000, 400_000))):
+                call = 10 + 20 * index
+                thread.nccl(name, call, call + 10, communicator=5, nbytes=nbytes, peer=1 - rank)
+                begin = at + late if index and name == "ncclSend" else at
+                process.kernel(SEND_RECV, begin, at + length, gridX=1, launch=thread.launch(call + 2, call + 4))
+
+    def nixl(self, *, nbytes: int | None = 4 * MIB, done: int | None = 3_100_000) -> None:
+        self.threads[1].nixl_post(
+            "read", 3_000_000, 3_000_100, agent="decode", handle=HANDLE, nbytes=nbytes, remote="prefill"
+        )
+        if done is not None:
+            self.threads[1].nixl_complete(done, agent="decode", handle=HANDLE)
+
+    def copy(self) -> None:
+        """16 MiB from GPU 0 to GPU 1 at 150 GB/s."""
+        launch = self.threads[1].launch(5_000_000, 5_000_002, name="cudaMemcpyAsync")
+        end = 5_000_100 + 16 * MIB // 150
+        self.processes[1].copy("PtoP", 16 * MIB, 5_000_100, end, launch=launch, src_device=1, dst_device=0)
+
+    def called(self) -> None:
+        """An annotated call of 2 us, which may have started anything."""
+        self.threads[1].push_pop(
+            f"kv_transfer v=1 op=recv request=r layer=0 bytes={8 * MIB} peer=0", 6_000_000, 6_002_000
+        )
+
+    def verdict(self, folder: Path, options: Options | None = None) -> str:
+        return analyse([self.builder.write(folder / "t.sqlite")], options).verdict.text
+
+
+def test_nccl_says_how_much_of_the_kernels_was_wire(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.nccl(late=100_000)
+    # 8 MiB within [send's start, receive's end] and 30 us between two clocks; waiting is 100 of 400.1 us of receives.
+    rate = 8 * MIB / (300_000 + 30_000)
+    assert scene.verdict(tmp_path, Options(link="ib-ndr")).endswith(
+        f"carried 8.389 MB in 400.1 µs of kernel time (75.0 % on the wire), at {rate:.3g} of 50 GB/s (InfiniBand NDR 4x)."
+    )
+
+
+def test_one_side_alone_proves_a_bound_with_its_waiting(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.nccl(ranks=(1,))
+    # 4 MiB of the 8 may have been buffered before the receive of 400 us began.
+    rate = 4 * MIB / 400_000
+    assert scene.verdict(tmp_path).endswith(
+        f"in 400.1 µs of kernel time, at least {rate:.3g} GB/s, waiting for the peer included."
+    )
+
+
+def test_nixl_says_nothing_of_kernels_buffers_or_waiting(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.nixl()
+    text = scene.verdict(tmp_path)
+    assert text.endswith("carried 4.194 MB in 100 µs of transfer time, at 41.9 GB/s.")
+    assert not [word for word in ("kernel", "wire", "waiting", "NCCL", "at least") if word in text]
+
+
+@pytest.mark.parametrize("done", [None, 3_100_000])
+def test_nixl_without_size_does_not_ask_for_nccl(done: int | None, tmp_path: Path) -> None:
+    scene = Scene()
+    scene.nixl(nbytes=None, done=done)
+    text = scene.verdict(tmp_path)
+    assert text.startswith("Throughput is unknown: 1 movement")
+    assert text.endswith("the trace says no more of them.")
+
+
+def test_mere_calls_prove_no_rate_and_nccl_is_not_blamed(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.called()
+    analysis = analyse([scene.builder.write(tmp_path / "t.sqlite")])
+    assert analysis.verdict.text.endswith("only a call was recorded, which need not last as long as its transfer.")
+    (link,) = analysis.links
+    # 8 MiB in a call of 2 us would be 4194 GB/s.
+    assert (link.headline_gb_s, link.link_gb_s, link.observed_ns) == (None, None, None)
+    assert link.busy_ns == 2_000
+
+
+def test_the_busiest_link_is_told_by_its_transport_where_there_are_several(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.nccl()
+    scene.nixl()
+    text = scene.verdict(tmp_path)
+    assert text.endswith("on the busiest of 2 links (nccl).")
+    assert "of transfer time, at" in text  # the wire's share would count NIXL's unseen waiting as wire
+
+
+def test_a_copy_faster_than_the_link_named_crossed_another(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.copy()
+    path = scene.builder.write(tmp_path / "t.sqlite")
+    analysis = analyse([path], Options(link="ib-ndr"))
+    assert analysis.verdict.text.endswith(
+        "at 150 of 50 GB/s (InfiniBand NDR 4x): faster than the link can be, so these copies crossed another."
+    )
+    remarks = " ".join(str(block) for block in SECTIONS["links"](analysis))
+    assert "1 copy came out above the peak of the link that was named" in remarks
+    assert "bytes, match or link must be wrong" not in remarks
+
+
+def test_links_of_one_pair_of_ends_are_told_apart_by_transport(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.nccl()
+    scene.copy()
+    scene.nixl()
+    document = build(analyse([scene.builder.write(tmp_path / "t.sqlite")]))
+    blocks = {getattr(block, "anchor", ""): block for block in document.blocks}
+    labels = [bar.label for bar in blocks["links-chart"].bars]
+    assert sorted(labels) == [
+        "memcpy · t:gpu0 → t:gpu1",
+        "nccl · t:gpu0 → t:gpu1",
+        "nixl · agent:prefill → agent:decode",
+    ]
+    rows = [[cell.text for cell in row[:2]] for row in blocks["links-table"].rows]
+    assert sorted(rows) == [
+        ["agent:prefill->agent:decode", "nixl"],
+        ["t:gpu0->t:gpu1", "memcpy"],
+        ["t:gpu0->t:gpu1", "nccl"],
+    ]
+
+
+def test_every_number_of_the_report_has_its_term() -> None:
+    assert {"wire", "peer-wait", "exposed", "headline", "delivered", "port", "exchange", "evidence"} <= TERMS

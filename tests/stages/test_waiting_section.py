@@ -1,0 +1,96 @@
+"""Totals as the report tells them: wire against waiting, exposed against hidden, kernels that met."""
+
+from dataclasses import replace
+
+import factories
+
+from nsysparse.analysis import Analysis, Reason
+from nsysparse.document import Fact, Facts, Paragraph
+from nsysparse.sections import SECTIONS
+from nsysparse.sections.transports import COPIES, RENDEZVOUS, unseen_waiting, wire_interval
+from nsysparse.transports import TRANSPORTS
+from nsysparse.wire import COPIES as COPIES_OF_WIRE
+from nsysparse.wire import RENDEZVOUS as RENDEZVOUS_OF_WIRE
+
+
+def split(**changes: object) -> Analysis:
+    """Of 400 us 300 are wire and 100 waiting; `changes` are of the totals."""
+    whole = factories.small()
+    return replace(whole, totals=replace(whole.totals, **changes))
+
+
+def facts(analysis: Analysis) -> dict[str, Fact]:
+    (found,) = [block for block in SECTIONS["totals"](analysis) if isinstance(block, Facts)]
+    return {fact.label: fact for fact in found.items}
+
+
+def said(analysis: Analysis) -> str:
+    return " ".join(block.text for block in SECTIONS["totals"](analysis) if isinstance(block, Paragraph))
+
+
+def test_wire_and_waiting_are_shares_of_the_transfer_time() -> None:
+    told = facts(split())
+    assert (told["Wire"].value, told["Wire"].note) == ("300 µs", "75 % of transfer time")
+    assert (told["Peer wait"].value, told["Peer wait"].note) == ("100 µs", "25 % of transfer time")
+    assert said(split()) == ""
+
+
+def test_what_the_split_leaves_out_is_said() -> None:
+    partly = split(wire_ns=150_000, peer_wait_ns=50_000, wire_known_share=0.5)
+    assert facts(partly)["Wire"].note == "37.5 % of transfer time"
+    assert said(partly) == "“Wire” and “Peer wait” leave out 50 % of the transfer time: nothing tells them apart there."
+
+
+def test_exposed_and_hidden_add_up_or_what_they_leave_out_is_said() -> None:
+    whole = split(exposed_wire_ns=60_000, exposed_wait_ns=40_000, overlapped_ns=300_000)
+    assert facts(whole)["Exposed"].value == "100 µs"
+    assert facts(whole)["Exposed"].note == "25 % of transfer time; 60 µs on the wire, 40 µs waiting"
+    assert facts(whole)["Behind compute"].note == "75 % of transfer time"
+    assert said(whole) == ""
+    partly = split(exposed_wire_ns=60_000, exposed_wait_ns=40_000, overlapped_ns=200_000)
+    assert "“Behind compute” leave out 25 % of the transfer time" in said(partly)
+
+
+def test_exposure_that_is_unknown_says_why() -> None:
+    why = (Reason("/totals/overlapped_ns", "not-recorded", "no kernels of this device", ""),)
+    unknown = facts(replace(split(), reasons=why))["Exposed"]
+    assert (unknown.value, unknown.note, unknown.tone) == ("unknown", "no kernels of this device", "muted")
+    assert "Behind compute" not in facts(replace(split(), reasons=why))
+    hidden = facts(replace(split(overlapped_ns=80_000), reasons=()))
+    assert (hidden["Exposed"].value, hidden["Behind compute"].value) == ("unknown", "80 µs")
+
+
+def test_kernels_that_met_say_how_long_one_of_them_was_alone() -> None:
+    met = split(exchange_count=3, longer_kernel_ns=1_000_000, shorter_kernel_ns=300_000, both_present_ns=250_000)
+    assert said(met) == (
+        "3 pairs of kernels met: the longer ones ran 1 ms, the shorter ones 300 µs, both at once 250 µs. For 75 % of"
+        " the longer kernels' time (750 µs) the other side was not there: that is waiting for it, or buffering."
+    )
+    assert "kernels met" not in said(split(exchange_count=0, longer_kernel_ns=0, shorter_kernel_ns=0))
+    assert "kernels met" not in said(split(exchange_count=None, longer_kernel_ns=None))
+
+
+def test_transports_whose_intervals_do_not_show_waiting_are_named() -> None:
+    mixed = replace(split(), links=tuple(factories.link(transport=name) for name in ("nccl", "ucx", "memcpy", "nixl")))
+    assert unseen_waiting(mixed.links) == ["nixl", "ucx"]
+    assert "Time of nixl and ucx counts whole as wire" in said(mixed)
+    assert facts(mixed)["Peer wait"].note.endswith("as far as it can be seen")
+    timeless = replace(split(), links=(factories.link(transport="nixl", busy_ns=None),))
+    assert "counts whole as wire" not in said(timeless)
+
+
+def test_movements_without_kernels_are_not_said_to_be_in_some() -> None:
+    assert facts(split(kernel_count=0))["Movements"].note == "2 transfers"
+
+
+def test_the_words_know_every_transport_and_agree_with_what_is_computed() -> None:
+    assert (RENDEZVOUS, COPIES) == (RENDEZVOUS_OF_WIRE, COPIES_OF_WIRE)
+    assert {each.name: wire_interval(each.name) for each in TRANSPORTS} == {
+        "nccl": "while both sides were there",
+        "memcpy": "the copies themselves",
+        "host-staged": "the copies themselves",
+        "annotated": "the annotated ranges, waiting unseen",
+        "nixl": "from post to completion, waiting unseen",
+        "ucx": "from post to completion, waiting unseen",
+        "trtllm-bounce": "from post to completion, waiting unseen",
+    }
