@@ -293,7 +293,7 @@ def transports_page() -> Iterator[str]:
     yield ""
     yield from TABLES_HEAD.strip().splitlines()
     yield ""
-    needed = list(dict.fromkeys(spec.table for transport in TRANSPORTS for spec in transport.needs))
+    needed = list(dict.fromkeys(spec.table for transport in TRANSPORTS for spec in transport.NEEDS))
     specs = [each for value in vars(schema).values() for each in (value if isinstance(value, tuple) else (value,))]
     tables: dict[str, list[TableSpec]] = {name: [] for name in needed}
     for spec in specs:
@@ -303,15 +303,15 @@ def transports_page() -> Iterator[str]:
 
 
 def _transport(transport: Transport) -> Iterator[str]:
-    yield f"## {transport.name}"
+    yield f"## {transport.NAME}"
     yield ""
-    yield f"Finds {transport.about}."
+    yield f"Finds {transport.ABOUT}."
     yield ""
-    yield f"- Cannot see: {transport.unseen}."
-    needs = ", ".join(f"`{spec.table}`" for spec in transport.needs)
-    more = _NVTX_MORE.get(transport.name)
+    yield f"- Cannot see: {transport.UNSEEN}."
+    needs = ", ".join(f"`{spec.table}`" for spec in transport.NEEDS)
+    more = _NVTX_MORE.get(transport.NAME)
     yield f"- Reads {needs}" + (f", and {more[0]} {_codes(more[1])}." if more else ".")
-    ways = ", or ".join(" and ".join(f"`{each}`" for each in way) for way in transport.shown_by)
+    ways = ", or ".join(" and ".join(f"`{each}`" for each in way) for way in transport.SHOWN_BY)
     yield f"- Could look where not absent: {ways}."
     yield ""
 

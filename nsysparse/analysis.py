@@ -268,9 +268,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MessageSize:
-    """All movements of one size on one link."""
+    """All movements of one size on one link, by one transport."""
 
     link_key: str
+    transport: str
     bytes: int
     count: int
     wire_gb_s: Distribution | None

@@ -58,6 +58,11 @@ def exchanges(transfers: pl.DataFrame) -> dy.DataFrame[Exchanges]:
     )
 
 
+def sure_to_meet(met: pl.DataFrame) -> pl.DataFrame:
+    """Of `exchanges` those that are proven, and those by position: no others are shown to have met at all."""
+    return met.filter(pl.col("pairing_proof").is_not_null() | (pl.col("pairing") == POSITIONAL))
+
+
 _FACTS = ("group_key", "gpu", "start_ns", "end_ns")
 
 

@@ -174,19 +174,19 @@ def _communicators(trace: Trace) -> tuple[Communicator, ...]:
 
 
 def _transport(transport: Transport, found: pl.DataFrame, facts: dict[str, Capability]) -> TransportCount:
-    own = found.filter(pl.col("transport") == transport.name)
+    own = found.filter(pl.col("transport") == transport.NAME)
     if own.is_empty():
-        lacking = [_first_absent(names, facts) for names in transport.shown_by]
+        lacking = [_first_absent(names, facts) for names in transport.SHOWN_BY]
         could_look = None in lacking
         fact = lacking[0] or Capability("present")
         none = 0 if could_look else None
-        why = f"cannot see: {transport.unseen}" if could_look else fact.reason
+        why = f"cannot see: {transport.UNSEEN}" if could_look else fact.reason
         fix = ANNOTATE if could_look else fact.fix
-        return TransportCount(transport.name, none, none, none, none, none, None, None, why, fix)
+        return TransportCount(transport.NAME, none, none, none, none, none, None, None, why, fix)
     sides = dict(own.group_by("side").len().iter_rows())
     known = own["bytes"].drop_nulls()
     return TransportCount(
-        transport=transport.name,
+        transport=transport.NAME,
         transfer_count=own.height,
         send_count=sides.get("send", 0),
         recv_count=sides.get("recv", 0),

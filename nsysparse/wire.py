@@ -11,7 +11,7 @@ transfers as its time is, so wire and waiting of each add up to its time, exactl
 import polars as pl
 
 from nsysparse.alignment import CLOCK_SLACK_NS
-from nsysparse.exchanges import GROUP, POSITIONAL
+from nsysparse.exchanges import GROUP, sure_to_meet
 from nsysparse.intervals import union_lengths
 from nsysparse.sharing import divide
 
@@ -33,9 +33,7 @@ def windows(met: pl.DataFrame) -> pl.DataFrame:
 
     Only what is proven to have met, or by position; not what was over before the other side began.
     """
-    present = met.filter(
-        (pl.col("pairing_proof").is_not_null() | (pl.col("pairing") == POSITIONAL)) & (pl.col("both_present_ns") > 0)
-    )
+    present = sure_to_meet(met).filter(pl.col("both_present_ns") > 0)
     window = {
         "start_ns": pl.max_horizontal("a_start_ns", "b_start_ns"),
         "end_ns": pl.min_horizontal("a_end_ns", "b_end_ns"),

@@ -289,7 +289,11 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
         layer_request=tuple(sorted(cells, key=lambda cell: (cell.layer, cell.request_id))),
         message_sizes=tuple(
             MessageSize(
-                link(0).link_key, 2_097_152 * 2**step, 64, Distribution(64, 9 + step, 14 + 3 * step, 20 + 3 * step)
+                link(0).link_key,
+                "nccl",
+                2_097_152 * 2**step,
+                64,
+                Distribution(64, 9 + step, 14 + 3 * step, 20 + 3 * step),
             )
             for step in range(5)
         ),

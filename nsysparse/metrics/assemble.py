@@ -140,7 +140,8 @@ def _would_show(facts: TraceFacts) -> bool:
 
 def _reasons(analysis: Analysis) -> tuple[Reason, ...]:
     given = frozenset(name for name, setting in analysis.settings.items() if setting.value is not None)
-    return reasons(analysis, [trace.capabilities for trace in analysis.traces], given)
+    transports = frozenset(link.transport for link in analysis.links)
+    return reasons(analysis, [trace.capabilities for trace in analysis.traces], given, transports)
 
 
 MODEL_TOLERANCE = 0.05

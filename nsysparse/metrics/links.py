@@ -85,12 +85,13 @@ def links(sure: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
 
 def message_sizes(sure: pl.DataFrame) -> tuple[MessageSize, ...]:
     """How many movements of each size crossed each link, and how fast."""
-    key = ["link_key", "bytes"]
+    key = [*LINK, "bytes"]
     sizes = sure.filter(pl.col("bytes").is_not_null()).group_by(key).len("count")
     rates = _distributions(steady(sure).with_columns(wire_rate=wire_rate()), key, "wire_rate")
     return tuple(
         MessageSize(
             link_key=row["link_key"],
+            transport=row["transport"],
             bytes=row["bytes"],
             count=row["count"],
             wire_gb_s=_distribution(row["wire_rate"]),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
 from nsysparse.analysis import Capability, Reason
+from nsysparse.wire import RENDEZVOUS
 
 NOT_MEASURED = "not-measured"
 NEEDS_OPTION = "needs-option"
@@ -190,7 +191,10 @@ RULES = (
 
 
 def reasons(
-    report: object, capabilities: Sequence[Mapping[str, Capability]], given: frozenset[str]
+    report: object,
+    capabilities: Sequence[Mapping[str, Capability]],
+    given: frozenset[str],
+    transports: frozenset[str] = frozenset(),
 ) -> tuple[Reason, ...]:
     """For each null in `report` the first rule that applies, with what the trace said about why.
 
@@ -198,13 +202,15 @@ def reasons(
         report: An analysis (or part of one) without its reasons.
         capabilities: Of every trace.
         given: Names of the settings that have a value.
+        transports: Those that found something; what NCCL lacks explains nothing where it moved nothing.
     """
     nulls = set(null_paths(report))
     told: dict[str, Rule] = {}
     for rule in RULES:
         if rule.path in nulls and not given.intersection(rule.unless):
             told.setdefault(rule.path, rule)
-    return tuple(_explain(rule, capabilities) for rule in told.values())
+    by_nccl = not transports or RENDEZVOUS in transports
+    return tuple(_explain(rule, capabilities, by_nccl=by_nccl) for rule in told.values())
 
 
 def null_paths(value: object, path: str = "") -> Iterator[str]:
@@ -227,9 +233,10 @@ def null_paths(value: object, path: str = "") -> Iterator[str]:
 NAMED_MAPPINGS = frozenset({"/settings", "/summary"})
 
 
-def _explain(rule: Rule, capabilities: Sequence[Mapping[str, Capability]]) -> Reason:
-    for found in capabilities:
+def _explain(rule: Rule, capabilities: Sequence[Mapping[str, Capability]], *, by_nccl: bool) -> Reason:
+    told = by_nccl or not rule.capability.startswith("nccl_")
+    for found in capabilities if told else ():
         lacking = found.get(rule.capability)
         if lacking is not None and lacking.status != "present":
             return Reason(rule.path, rule.code, lacking.reason, lacking.fix)
-    return Reason(rule.path, rule.code, rule.message or "none of the movements carried it", rule.fix)
+    return Reason(rule.path, rule.code, rule.message or "what recorded these movements does not tell it", rule.fix)

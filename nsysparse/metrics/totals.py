@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 
 from nsysparse.analysis import Excluded, PurposeTotals, Totals
-from nsysparse.exchanges import as_timed, exchanges
+from nsysparse.exchanges import as_timed, exchanges, sure_to_meet
 from nsysparse.metrics.measured import WIRE_PARTS, Measured, busy_total, known_sum
 
 
@@ -23,7 +23,7 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
     self_known = counted["is_self"].null_count() < counted.height or not counted.height
     sends = counted.filter(pl.col("side") == "send")["time_ns"]
     sides_known = counted["side"].null_count() == 0
-    met = exchanges(as_timed(counted))
+    met = sure_to_meet(exchanges(as_timed(counted)))
     found = Totals(
         movement_count=movements.height,
         transfer_count=counted.height,

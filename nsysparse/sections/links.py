@@ -222,10 +222,13 @@ def _message_sizes(analysis: Analysis) -> Table | None:
     if not every:
         return None
     # The sizes that carried the most bytes say most about the link.
-    chosen = sorted(every, key=lambda size: (-size.bytes * size.count, size.link_key, size.bytes))[:MOST_SIZES]
-    shown = sorted(chosen, key=lambda size: (size.link_key, size.bytes))
+    chosen = sorted(every, key=lambda size: (-size.bytes * size.count, size.link_key, size.transport, size.bytes))[
+        :MOST_SIZES
+    ]
+    shown = sorted(chosen, key=lambda size: (size.link_key, size.transport, size.bytes))
     columns = [
         names("Link", [size.link_key for size in shown]),
+        *([texts("Transport", [size.transport for size in shown])] if several(analysis.links) else []),
         sizes("Message size", [size.bytes for size in shown]),
         numbers("Count", [size.count for size in shown]),
         *(

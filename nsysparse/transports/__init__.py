@@ -1,7 +1,6 @@
-"""The ways KV moves, one module each. A new transport is one file and one line here."""
+"""The ways KV moves, one module each. A new transport is one file and its name here."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Protocol
 
 import dataframely as dy
 import polars as pl
@@ -12,49 +11,27 @@ from nsysparse.source.trace import Trace
 from nsysparse.transports import annotated, host_staged, memcpy, nccl, nixl, trtllm_bounce, ucx
 
 
-@dataclass(frozen=True, slots=True)
-class Transport:
-    """A transport: which tables and columns it reads, and how it finds transfers in a trace.
+class Transport(Protocol):
+    """What the module of a transport has: which tables it reads, and how it finds transfers in a trace.
 
     Attributes:
-        name: Its name in reports.
-        about: What it finds, in a sentence.
-        unseen: What moves KV and yet leaves it nothing to find, in a sentence.
-        needs: The tables that it reads; the columns stand in their specs.
-        shown_by: Names of capabilities, as alternatives: where all of one are not absent, it could look, and finding
+        NAME: Its name in reports.
+        ABOUT: What it finds, in a sentence.
+        UNSEEN: What moves KV and yet leaves it nothing to find, in a sentence.
+        NEEDS: The tables that it reads; the columns stand in their specs.
+        SHOWN_BY: Names of capabilities, as alternatives: where all of one are not absent, it could look, and finding
             nothing means that there is nothing of its kind in the file.
-        find: From a trace and its scopes (`nsysparse.scopes.find_scopes`) to transfers, each seen from one side.
     """
 
-    name: str
-    about: str
-    unseen: str
-    needs: tuple[TableSpec, ...]
-    shown_by: tuple[tuple[str, ...], ...]
-    find: Callable[[Trace, pl.DataFrame], dy.DataFrame[Found]]
+    NAME: str
+    ABOUT: str
+    UNSEEN: str
+    NEEDS: tuple[TableSpec, ...]
+    SHOWN_BY: tuple[tuple[str, ...], ...]
+
+    def find(self, trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+        """From a trace and its scopes (`nsysparse.scopes.find_scopes`) to transfers, each seen from one side."""
 
 
 # Best source first: of several that recorded one movement the earlier one stands.
-TRANSPORTS = (
-    Transport(nccl.NAME, nccl.ABOUT, nccl.UNSEEN, nccl.NEEDS, nccl.SHOWN_BY, nccl.find),
-    Transport(nixl.NAME, nixl.ABOUT, nixl.UNSEEN, nixl.NEEDS, nixl.SHOWN_BY, nixl.find),
-    Transport(
-        trtllm_bounce.NAME,
-        trtllm_bounce.ABOUT,
-        trtllm_bounce.UNSEEN,
-        trtllm_bounce.NEEDS,
-        trtllm_bounce.SHOWN_BY,
-        trtllm_bounce.find,
-    ),
-    Transport(memcpy.NAME, memcpy.ABOUT, memcpy.UNSEEN, memcpy.NEEDS, memcpy.SHOWN_BY, memcpy.find),
-    Transport(
-        host_staged.NAME,
-        host_staged.ABOUT,
-        host_staged.UNSEEN,
-        host_staged.NEEDS,
-        host_staged.SHOWN_BY,
-        host_staged.find,
-    ),
-    Transport(ucx.NAME, ucx.ABOUT, ucx.UNSEEN, ucx.NEEDS, ucx.SHOWN_BY, ucx.find),
-    Transport(annotated.NAME, annotated.ABOUT, annotated.UNSEEN, annotated.NEEDS, annotated.SHOWN_BY, annotated.find),
-)
+TRANSPORTS: tuple[Transport, ...] = (nccl, nixl, trtllm_bounce, memcpy, host_staged, ucx, annotated)

@@ -255,18 +255,18 @@ def test_every_capability_is_documented() -> None:
     assert rows == list(trace.capabilities)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda transport: transport.name)
+@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda transport: transport.NAME)
 def test_every_transport_says_what_it_finds_needs_and_cannot_see(transport: Transport) -> None:
     page = text("docs/reference/transports.md")
-    own = page.partition(f"\n## {transport.name}\n")[2].partition("\n## ")[0]
+    own = page.partition(f"\n## {transport.NAME}\n")[2].partition("\n## ")[0]
 
-    assert transport.about
-    assert transport.unseen
-    assert transport.needs
-    assert transport.shown_by
-    assert transport.about in own
-    assert transport.unseen in own
-    for spec in transport.needs:
+    assert transport.ABOUT
+    assert transport.UNSEEN
+    assert transport.NEEDS
+    assert transport.SHOWN_BY
+    assert transport.ABOUT in own
+    assert transport.UNSEEN in own
+    for spec in transport.NEEDS:
         assert isinstance(spec, TableSpec)
         assert f"`{spec.table}`" in own
         assert f"\n| `{spec.table}` | " in page
@@ -274,7 +274,7 @@ def test_every_transport_says_what_it_finds_needs_and_cannot_see(transport: Tran
 
 def test_transports_look_by_capabilities_that_exist() -> None:
     (trace,) = inspect([ROOT / "sample_traces/synthetic/pd-oneprofile.sqlite"]).traces
-    names = {name for transport in TRANSPORTS for way in transport.shown_by for name in way}
+    names = {name for transport in TRANSPORTS for way in transport.SHOWN_BY for name in way}
 
     assert sorted(names - set(trace.capabilities)) == []
 

@@ -132,7 +132,7 @@ def test_rates_that_contain_waiting_are_marked_as_bounds() -> None:
     links = (
         factories.bound_link(),
         factories.link(0),
-        factories.link(1, headline_basis="delivered", headline_gb_s=31.5, efficiency=0.63),
+        factories.link(1, headline_basis="delivered", headline_is_bound=True, headline_gb_s=31.5, efficiency=0.63),
     )
     blocks = SECTIONS["links"](replace(factories.rich(), links=links))
     observed = table(blocks, "links-table")
@@ -143,10 +143,10 @@ def test_rates_that_contain_waiting_are_marked_as_bounds() -> None:
     assert [bar.verdict.startswith("≥") for bar in sorted(chart.bars, key=lambda bar: bar.label)] == [
         False, False, True,
     ]  # fmt: skip
-    assert "contain the time a kernel waits" in words(blocks)
+    assert "these contain waiting for the peer" in words(blocks)
     assert column(table(blocks, "links-basis"), "Rate is over") == [
         "whole kernels, waiting included",
-        "while both sides were there",
+        "while both sides were there, the receiver first",
         "bursts, gaps and waiting included",
     ]
 

@@ -65,7 +65,8 @@ def test_nccl_says_how_much_of_the_kernels_was_wire(tmp_path: Path) -> None:
     # 8 MiB within [send's start, receive's end] and 30 us between two clocks; waiting is 100 of 400.1 us of receives.
     rate = 8 * MIB / (300_000 + 30_000)
     assert scene.verdict(tmp_path, Options(link="ib-ndr")).endswith(
-        f"carried 8.389 MB in 400.1 µs of kernel time (75.0 % on the wire), at {rate:.3g} of 50 GB/s (InfiniBand NDR 4x)."
+        "carried 8.389 MB in 400.1 µs of kernel time (75.0 % on the wire),"
+        f" at {rate:.3g} of 50 GB/s (InfiniBand NDR 4x)."
     )
 
 
