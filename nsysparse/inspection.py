@@ -255,7 +255,7 @@ def _of_transfers(
         )
         return Answer(question, "no", fact.reason, fact.fix)
     unknown = found.filter(~pl.col("known"))["transport"].unique()
-    lacking = [facts[name] for each in TRANSPORTS if each.name in unknown for name in needs.get(each.name, ())]
+    lacking = [facts[name] for each in TRANSPORTS if each.NAME in unknown for name in needs.get(each.NAME, ())]
     worst = next((fact for status in ("absent", "partial") for fact in lacking if fact.status == status), None)
     why = f"{known:,} of {counted(found.height, 'transfer')} found have {what}"
     if worst is not None:

@@ -54,7 +54,8 @@ def _measured(text: str, busiest: Link, real: Sequence[Link]) -> str:
         return f"Inconsistent: {text}, {rate}: faster than the link can be, so {wrong}."
     how = f" ({busiest.transport})" if len({link.transport for link in real}) > 1 else ""
     where = f" on the busiest of {len(real)} links{how}" if len(real) > 1 else ""
-    waiting = ", waiting for the peer included" if waits else ""
+    by_host = busiest.transport not in (RENDEZVOUS, *COPIES) and busiest.headline_basis == "wire"
+    waiting = f", {'until the host saw it complete' if by_host else 'waiting for the peer included'}" if waits else ""
     return f"KV gap unknown, transfer measured: {text}, {rate}{where}{waiting}."
 
 

@@ -26,8 +26,14 @@ class Transport(Protocol):
     NAME: str
     ABOUT: str
     UNSEEN: str
-    NEEDS: tuple[TableSpec, ...]
-    SHOWN_BY: tuple[tuple[str, ...], ...]
+
+    @property
+    def NEEDS(self) -> tuple[TableSpec, ...]:  # noqa: D102, N802 (constants of the module, of any length)
+        ...
+
+    @property
+    def SHOWN_BY(self) -> tuple[tuple[str, ...], ...]:  # noqa: D102, N802
+        ...
 
     def find(self, trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
         """From a trace and its scopes (`nsysparse.scopes.find_scopes`) to transfers, each seen from one side."""

@@ -85,7 +85,7 @@ def test_movements_without_kernels_are_not_said_to_be_in_some() -> None:
 
 def test_the_words_know_every_transport_and_agree_with_what_is_computed() -> None:
     assert (RENDEZVOUS, COPIES) == (RENDEZVOUS_OF_WIRE, COPIES_OF_WIRE)
-    assert {each.name: wire_interval(each.name) for each in TRANSPORTS} == {
+    assert {each.NAME: wire_interval(each.NAME) for each in TRANSPORTS} == {
         "nccl": "while both sides were there",
         "memcpy": "the copies themselves",
         "host-staged": "the copies themselves",
