@@ -32,13 +32,16 @@ def meetings(transfers: pl.DataFrame) -> list[int]:
             "group", "decided", pl.col("bytes").is_not_null(), "sending"
         ).iter_rows()
     }
+    taken = dict.fromkeys(total, 0)
     silent: list[int] = []
     for send, recv in _candidates(groups):
-        count = min(len(waiting[send]), len(waiting[recv]))
+        count = min(total[send] - taken[send], total[recv] - taken[recv])
+        if not count:
+            continue
         lesser = min(send, recv, key=weight.__getitem__)
-        silent += waiting[lesser][:count]
+        silent += waiting[lesser][taken[lesser] : taken[lesser] + count]
         for group in (send, recv):
-            waiting[group] = waiting[group][count:]
+            taken[group] += count
     return silent
 
 

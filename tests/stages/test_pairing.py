@@ -234,3 +234,11 @@ def test_full_capture_of_three_ranks_pairs_everything_once(messages: list[tuple[
     assert standing(frame) == ["recv"] * (len(rows) // 2)
     meets = frame.group_by("pair_id").agg(pl.col("bytes").n_unique(), pl.col("side").n_unique())
     assert meets.select(pl.col("bytes").max(), pl.col("side").min()).row(0) == (1, 2)
+
+
+def test_one_group_of_unknown_size_meets_many_of_different_sizes_each_once() -> None:
+    sends = [send(None, peer=None, communicator=None) for _ in range(3)]
+    receives = [recv(8 * (index + 1), peer=None, communicator=None) for index in range(5)]
+    frame, anomalies = paired(*sends, *receives)
+    assert standing(frame) == ["recv"] * 5
+    assert anomalies == {"movements-counted-by-side": 3}
