@@ -10,13 +10,15 @@ so that all pairs are shifted: then the sizes, or the clock, may say by how much
 """
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from nsysparse.intervals import Ints
+from nsysparse.intervals import Ints, groups_in_order
 
 LANE = ["communicator", "source", "target"]
 CLOCK_SLACK_NS = 30_000
@@ -131,38 +133,55 @@ _SLIDES = {"slid_shift": pl.Int64, "slid_proof": pl.String}
 
 def _slides(met: pl.DataFrame, doubtful: pl.DataFrame) -> pl.DataFrame:
     """For lanes whose k-th need not belong to k-th: the one way to slide that sizes or clock prove."""
-    keys = {name: met.schema[name] for name in LANE}
-    found = []
-    wanted = met.join(doubtful.select(*LANE, "from_start"), on=LANE, nulls_equal=True)
-    for key, lane in wanted.sort(*LANE, "k").group_by(LANE, maintain_order=True):
-        sends, receives = _Side.of(lane, "send"), _Side.of(lane, "recv")
-        proven = _slide(sends, receives, from_start=bool(lane["from_start"][0]))
-        if proven is not None:
-            found.append((*key, *proven))
-    return pl.DataFrame(found, schema={**keys, **_SLIDES}, orient="row")
+    wanted = met.join(doubtful.select(*LANE, "from_start"), on=LANE, nulls_equal=True).sort(*LANE, "k")
+    lane = groups_in_order(wanted, LANE)
+    firsts = np.flatnonzero(np.diff(lane, prepend=-1))
+    traces = pl.concat([wanted["send_trace_id"], wanted["recv_trace_id"]]).drop_nulls().unique()
+    clocks = {name: code for code, name in enumerate(traces)}
+    sides = zip(*(_Side.of_each(wanted, side, lane, len(firsts), clocks) for side in ("send", "recv")), strict=True)
+    from_start = wanted["from_start"].gather(firsts)
+    proven = [_slide(*both, from_start=start) for both, start in zip(sides, from_start, strict=True)]
+    found = [each is not None for each in proven]
+    told = pl.DataFrame([each for each in proven if each is not None], schema=_SLIDES, orient="row")
+    return pl.concat([wanted.select(LANE)[firsts].filter(pl.Series(found, dtype=pl.Boolean)), told], how="horizontal")
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a lane in issue order; times are -1 where none was recorded, `clock` is the file."""
+    """One side of a lane in issue order; times are -1 where none was recorded, `clock` is the file, if it is one."""
 
     sizes: Ints
     starts: Ints
     ends: Ints
     staging: Ints
-    clock: str | None
+    clock: int | None
 
     @classmethod
-    def of(cls, lane: pl.DataFrame, side: str) -> "_Side":
-        rows = lane.filter(pl.col(side).is_not_null())
-        traces = rows[f"{side}_trace_id"].unique().to_list()
-        return cls(
-            sizes=rows[f"{side}_bytes"].fill_null(-1).to_numpy(),
-            starts=rows[f"{side}_start_ns"].fill_null(-1).to_numpy(),
-            ends=rows[f"{side}_end_ns"].fill_null(-1).to_numpy(),
-            staging=rows[f"{side}_staging"].to_numpy(),
-            clock=traces[0] if len(traces) == 1 else None,
+    def of_each(
+        cls, wanted: pl.DataFrame, side: str, lane: Ints, count: int, clocks: Mapping[str, int]
+    ) -> Iterator["_Side"]:
+        """That side of every lane.
+
+        Args:
+            wanted: Rows of `_met`, lane by lane in issue order.
+            side: send or recv.
+            lane: The number of each row's lane, from 0.
+            count: Lanes.
+            clocks: A number for each file.
+        """
+        there = wanted[side].is_not_null()
+        rows = wanted.filter(there)
+        sizes, starts, ends = (
+            rows[f"{side}_{name}"].fill_null(-1).to_numpy() for name in ("bytes", "start_ns", "end_ns")
         )
+        staging = rows[f"{side}_staging"].to_numpy()
+        clock = rows[f"{side}_trace_id"].replace_strict(clocks, return_dtype=pl.Int64).to_numpy()
+        edges = np.searchsorted(lane[there.to_numpy()], np.arange(count + 1)).tolist()
+        for first, last in pairwise(edges):
+            own = clock[first:last]
+            one = int(own[0]) if first < last and bool((own == own[0]).all()) else None
+            part = slice(first, last)
+            yield cls(sizes[part], starts[part], ends[part], staging[part], clock=one)
 
 
 def _slide(sends: _Side, receives: _Side, *, from_start: bool) -> tuple[int, str] | None:

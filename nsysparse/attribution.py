@@ -9,7 +9,7 @@ the call at capture time, whose surroundings tell the layer where those of the l
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -190,22 +190,68 @@ def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[
     if unreadable:
         bad = pl.Series([text for text, _ in unreadable])
         anomalies["layers-unreadable"] += moving.filter(pl.col("layer_text").is_in(bad.implode())).height
+    by_layer, by_request = ["layer_text", "layer_bytes"], ["request_text", "request_bytes"]
+    named = (
+        transfers.select(*_SAID, "is_movement", *AMOUNTS)
+        .with_row_index("row")
+        .join(_table(layers, "layer", pl.Int64), on=by_layer, how="left", nulls_equal=True)
+        .join(_table(requests, "request", pl.String), on=by_request, how="left", nulls_equal=True)
+        .with_columns(pl.col("layer_count", "request_count").fill_null(0))
+    )
+    misfits = pl.col("is_movement") & (pl.col("layer_misfit") | pl.col("request_misfit")).fill_null(value=False)
+    anomalies["weights-do-not-fit"] += named.filter(misfits).height
+    # Nearly all name at most one layer and one request: then there is nothing to divide.
+    single = (pl.col("layer_count") <= 1) & (pl.col("request_count") <= 1)
+    whole = named.filter(single).select(
+        "row",
+        "transfer_id",
+        "layer",
+        pl.when(pl.col("layer").is_not_null()).then("layer_provenance"),
+        pl.col("request").alias("request_id"),
+        pl.when(pl.col("request").is_not_null()).then("request_provenance"),
+        *AMOUNTS,
+    )
+    divided = _divided(named.filter(~single), layers, requests, anomalies)
+    return pl.concat([whole, divided]).sort("row", maintain_order=True).select(list(SHARES))
+
+
+_SAID = (
+    "transfer_id", "layer_text", "layer_bytes", "layer_provenance", "request_text", "request_bytes",
+    "request_provenance",
+)  # fmt: skip
+_Texts = Mapping[tuple[str, str | None], "_Names | None"]
+
+
+def _table(texts: _Texts, field: str, dtype: type[pl.DataType]) -> pl.DataFrame:
+    """Per text how many layers (or requests) it names, the one if it is one, and whether its weights do not fit."""
+    rows = [
+        (
+            text,
+            weights,
+            len(names.values) if names else 0,
+            names.values[0] if names and len(names.values) == 1 else None,
+            names.misfit if names else False,
+        )
+        for (text, weights), names in texts.items()
+    ]
+    types = (pl.String, pl.String, pl.Int64, dtype, pl.Boolean)
+    columns = (f"{field}_text", f"{field}_bytes", f"{field}_count", field, f"{field}_misfit")
+    return pl.DataFrame(rows, schema=dict(zip(columns, types, strict=True)), orient="row")
+
+
+def _divided(several: pl.DataFrame, layers: _Texts, requests: _Texts, anomalies: Counter[str]) -> pl.DataFrame:
+    """Shares of transfers that name several layers or requests, with the `row` of each."""
     rows: list[tuple[object, ...]] = []
-    columns = (
-        "transfer_id", "layer_text", "layer_bytes", "layer_provenance", "request_text", "request_bytes",
-        "request_provenance", "is_movement", *AMOUNTS,
-    )  # fmt: skip
-    for ident, l_text, l_bytes, l_how, r_text, r_bytes, r_how, counts, *amounts in transfers.select(
-        columns
+    for row, ident, l_text, l_bytes, l_how, r_text, r_bytes, r_how, counts, *amounts in several.select(
+        "row", *_SAID, "is_movement", *AMOUNTS
     ).iter_rows():
         named_layers = layers.get((l_text, l_bytes)) or _NOBODY
         named_requests = requests.get((r_text, r_bytes)) or _NOBODY
-        anomalies["weights-do-not-fit"] += counts and (named_layers.misfit or named_requests.misfit)
         if len(named_layers.values) * len(named_requests.values) > MAX_SHARES:
             anomalies["attributions-too-many"] += counts
             named_requests = _NOBODY
-        rows += _divide(ident, named_layers, l_how, named_requests, r_how, amounts)
-    return pl.DataFrame(rows, schema=SHARES, orient="row")
+        rows += [(row, *part) for part in _divide(ident, named_layers, l_how, named_requests, r_how, amounts)]
+    return pl.DataFrame(rows, schema={"row": several.schema["row"], **SHARES}, orient="row")
 
 
 def settled(transfers: pl.DataFrame, divided: pl.DataFrame) -> pl.DataFrame:
@@ -224,7 +270,7 @@ def settled(transfers: pl.DataFrame, divided: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-SHARES = {
+SHARES: dict[str, pl.DataType | type[pl.DataType]] = {
     "transfer_id": pl.UInt32,
     "layer": pl.Int64,
     "layer_provenance": pl.String,

@@ -9,7 +9,7 @@ import polars as pl
 
 from nsysparse.exchanges import GROUP
 from nsysparse.frames import device_key
-from nsysparse.intervals import Ints, coverage
+from nsysparse.intervals import Ints, coverage, groups_in_order, reach_before
 from nsysparse.sharing import divide
 from nsysparse.wire import MIN_DURATION, WINDOW
 
@@ -83,11 +83,11 @@ def _wire_parts(units: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
 def _merged(present: pl.DataFrame) -> pl.DataFrame:
     """Windows of a group without overlap."""
     ordered = present.sort(*GROUP, "start_ns", "end_ns")
-    reach = pl.col("end_ns").cum_max().shift(1).over(GROUP)
-    part = (pl.col("start_ns") > reach).fill_null(value=True).cum_sum().over(GROUP)
-    return ordered.group_by(*GROUP, part.alias("part"), maintain_order=True).agg(
-        pl.col("start_ns").min(), pl.col("end_ns").max()
-    )
+    opens = ordered["start_ns"].to_numpy() > reach_before(groups_in_order(ordered, GROUP), ordered["end_ns"].to_numpy())
+    part = pl.Series(opens, dtype=pl.Boolean).cum_sum()
+    # The rows of a part follow on each other, so its first row and its highest end are all of it.
+    parts = ordered.with_columns(part=part).group_by("part", maintain_order=True)
+    return parts.agg(pl.col(*GROUP, "start_ns").first(), pl.col("end_ns").max()).drop("part")
 
 
 def _covered(spans: pl.DataFrame, compute: pl.DataFrame) -> pl.DataFrame:

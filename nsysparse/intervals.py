@@ -36,9 +36,39 @@ def union_lengths(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     Returns:
         `by` and `union_ns`, a row per group, in no particular order.
     """
-    covered_to = pl.col("end_ns").cum_max().shift(1).over(by)
-    added = (pl.col("end_ns") - pl.max_horizontal("start_ns", covered_to)).clip(lower_bound=0)
-    return intervals.sort("start_ns", "end_ns").with_columns(union_ns=added).group_by(by).agg(pl.col("union_ns").sum())
+    ordered = intervals.sort(*by, "start_ns", "end_ns")
+    # One without a recorded end covers nothing.
+    unit, ends = groups_in_order(ordered, by), ordered["end_ns"].fill_null(ordered["start_ns"]).to_numpy()
+    starts = np.maximum(ordered["start_ns"].to_numpy(), reach_before(unit, ends))
+    added = pl.Series(np.maximum(ends - starts, 0), dtype=pl.Int64)
+    firsts = ordered.with_columns(unit=pl.Series(unit), union_ns=added).group_by("unit")
+    return firsts.agg(pl.col(by).first(), pl.col("union_ns").sum()).drop("unit")
+
+
+def groups_in_order(ordered: pl.DataFrame, by: list[str]) -> Ints:
+    """The number of each row's group, from 0, in rows that are sorted by the columns `by` (null equals null)."""
+    new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in by)
+    number: Ints = ordered.select(new.cast(pl.Int64).cum_sum()).to_series().to_numpy()
+    return number - number[:1]
+
+
+def reach_before(unit: Ints, ends: Ints) -> Ints:
+    """The latest end among the earlier intervals of the same group; for the first of a group the lowest integer.
+
+    Args:
+        unit: Numbers of groups, rising from 0.
+        ends: Ends in nanoseconds, of any size: ranks take their place, so that a group's number can stand before them.
+    """
+    count = len(ends)
+    if count == 0:
+        return ends
+    order = np.argsort(ends, kind="stable")
+    rank = np.empty(count, dtype=np.int64)
+    rank[order] = np.arange(count)
+    highest = np.maximum.accumulate(unit * count + rank) - unit * count
+    reach: Ints = np.concatenate([[np.iinfo(np.int64).min], ends[order[highest[:-1]]]])
+    reach[1:][unit[1:] != unit[:-1]] = np.iinfo(np.int64).min
+    return reach
 
 
 def merge(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:

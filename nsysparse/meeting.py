@@ -1,23 +1,27 @@
 """Which sends and receives may be two sides of one movement, though not enough was recorded to pair them."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import polars as pl
 
 FACTS = ["communicator", "bytes", "source", "target"]
+MOST_CANDIDATES = 4_000_000
+"""Pairs of groups that are looked at; hostile traces could ask for billions."""
 TWO_SIDED = ("nccl", "ucx", "annotated")
 """Transports of which both sides leave rows; of others only the side that acts does, so two rows are two movements."""
 ANNOTATED = "annotated"
 """Annotations may stand for the other side of a movement that a one-sided transport recorded."""
 
 
-def meetings(transfers: pl.DataFrame) -> tuple[list[int], list[tuple[int, int, str]]]:
+def meetings(transfers: pl.DataFrame, anomalies: Counter[str]) -> tuple[list[int], list[tuple[int, int, str]]]:
     """Transfers that do not count, because as many on the other side may be the same movements.
 
     Args:
         transfers: Unpaired sends and receives: `transfer_id`, `sending`, `decided` (whether their purpose is known),
             `transport`, `communicator`, `bytes`, `bytes_source`, `rank`, `peer`, `node`, `device_count`,
             `call_start_ns`.
+        anomalies: Counts groups that are not compared, as there are too many that agree in too little.
 
     Returns:
         Their ids; and for annotations without size that stand for as many transfers of one size, their id, bytes and
@@ -38,18 +42,21 @@ def meetings(transfers: pl.DataFrame) -> tuple[list[int], list[tuple[int, int, s
         ).iter_rows()
     }
     size = dict(groups.select("group", pl.struct("bytes", "bytes_source", "transport")).iter_rows())
+    taken = dict.fromkeys(total, 0)
     silent: list[int] = []
     sizes: list[tuple[int, int, str]] = []
-    for send, recv in _candidates(groups):
-        count = min(len(waiting[send]), len(waiting[recv]))
+    for send, recv in _candidates(groups, anomalies):
+        count = min(total[send] - taken[send], total[recv] - taken[recv])
+        if not count:
+            continue
         lesser, standing = sorted((send, recv), key=weight.__getitem__)
-        silent += waiting[lesser][:count]
+        silent += waiting[lesser][taken[lesser] : taken[lesser] + count]
         nbytes, source = size[lesser]["bytes"], size[lesser]["bytes_source"]
         unsized = size[standing]["transport"] == ANNOTATED and size[standing]["bytes"] is None
         if unsized and nbytes is not None and total[standing] == total[lesser] == count:
             sizes += [(ident, nbytes, source) for ident in waiting[standing]]
         for group in (send, recv):
-            waiting[group] = waiting[group][count:]
+            taken[group] += count
     return silent, sizes
 
 
@@ -67,7 +74,15 @@ def _groups(transfers: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _candidates(groups: pl.DataFrame) -> Iterator[tuple[int, int]]:
+def _meeting_count(sends: pl.DataFrame, recvs: pl.DataFrame, both: list[str]) -> int:
+    """How many pairs of groups agree in the facts `both`."""
+    if not both:
+        return sends.height * recvs.height
+    per_key = sends.group_by(both).len("sends").join(recvs.group_by(both).len("recvs"), on=both)
+    return int((per_key["sends"].cast(pl.Int64) * per_key["recvs"].cast(pl.Int64)).sum())
+
+
+def _candidates(groups: pl.DataFrame, anomalies: Counter[str]) -> Iterator[tuple[int, int]]:
     """Groups of sends and of receives that may have met, those that share most facts first."""
     known = [pl.col(fact).is_not_null().alias(f"{fact}_known") for fact in FACTS]
     marked = groups.drop("ids").with_columns(known)
@@ -79,6 +94,9 @@ def _candidates(groups: pl.DataFrame) -> Iterator[tuple[int, int]]:
     for sends in parts[True]:
         for recvs in parts[False]:
             both = [fact for fact in FACTS if sends[f"{fact}_known"][0] and recvs[f"{fact}_known"][0]]
+            if _meeting_count(sends, recvs, both) > MOST_CANDIDATES:
+                anomalies["meetings-too-many"] += min(sends.height, recvs.height)
+                continue
             met = sends.join(recvs, on=both) if both else sends.join(recvs, how="cross")
             apart = pl.col("node").ne_missing(pl.col("node_right"))
             alike = (pl.col("transport") == pl.col("transport_right")) & pl.col("transport").is_in(TWO_SIDED)

@@ -212,7 +212,7 @@ def _count_movements(
     )
     alone = pl.col("source").is_null() & ~pl.col("own_copy")
     compared = _lesser_sides(unpaired.filter(~alone))
-    met, sizes = meetings(unpaired.filter(alone))
+    met, sizes = meetings(unpaired.filter(alone), anomalies)
     silent = [*compared["transfer_id"], *met]
     remote = compared.filter(~pl.col("own_copy")).height + len(met)
     if remote:

@@ -33,9 +33,11 @@ def find_scopes(trace: Trace) -> pl.DataFrame:
 
 def wants_local_copies(labels: pl.DataFrame) -> bool:
     """Whether a range announces transfers that copies to the host or within a device may carry."""
-    return not match(labels.filter(~nccl_domain.is_nccl()), builtin_rules()).filter(
-        pl.col("kind").is_in(MOVING_KINDS)
-    ).is_empty()  # fmt: skip
+    own = labels.filter(~nccl_domain.is_nccl())
+    if match(own, [rule for rule in builtin_rules() if rule.kind in MOVING_KINDS]).is_empty():
+        return False
+    # Of several rules that know a range the strongest says what it is.
+    return not match(own, builtin_rules()).filter(pl.col("kind").is_in(MOVING_KINDS)).is_empty()
 
 
 def enclosing(calls: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning: bool = False) -> pl.DataFrame:

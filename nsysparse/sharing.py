@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from nsysparse.apportion import apportion
+from nsysparse.apportion import apportioned
 
 GROUP = ["trace_id", "group_key"]
 _SIDES = {"send": 0, "recv": 1}
@@ -41,11 +41,7 @@ def divide(fused: pl.DataFrame, *, total: pl.Expr, weight: str) -> pl.DataFrame:
     """
     issue = pl.col("side").replace_strict(_SIDES, default=None, return_dtype=pl.Int8)
     ordered = fused.sort(*GROUP, "peer", issue, "call_start_ns", "transfer_id", nulls_last=True)
-    groups = ordered.group_by(GROUP, maintain_order=True).agg(pl.col("transfer_id", weight), total=total)
-    ids: list[int] = []
-    parts: list[int] = []
-    for members, weights, whole in groups.select("transfer_id", weight, "total").iter_rows():
-        known = None not in weights
-        ids += members
-        parts += apportion(whole, weights if known else [1] * len(members))
-    return pl.DataFrame({"transfer_id": ids, "part": parts}, schema={"transfer_id": pl.UInt32, "part": pl.Int64})
+    rows = ordered.select(
+        "transfer_id", weight=pl.col(weight), group=pl.struct(GROUP).rle_id(), total=total.over(GROUP)
+    )
+    return apportioned(rows).sort("row").select("transfer_id", "part")

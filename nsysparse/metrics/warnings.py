@@ -29,6 +29,8 @@ MESSAGES = {
     "launches-repeated": "surplus CUDA calls of the same process and correlation id; the latest before the work won",
     "layers-unreadable": "transfers in an annotation whose layer is neither a number, a span nor `all` with a known"
     " number of layers",
+    "meetings-too-many": "kinds of sends or receives that might be each other's side but agree in too little to compare"
+    " them all; both sides were counted",
     "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"
     " only the side with more transfers was counted",
     "nixl-completions-without-post": "completions of NIXL requests whose post was not recorded, or that follow another"

@@ -98,6 +98,8 @@ def match(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
             hits = hits.filter("is_default_domain")
         if rule.domain is not None:
             hits = hits.filter(pl.col("domain") == rule.domain)
+        if hits.is_empty():  # most rules know nothing of most traces
+            continue
         matched.append(
             hits.select(
                 "label_id",

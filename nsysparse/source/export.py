@@ -156,13 +156,17 @@ class Export:
                 rows |= {name: value for name, value in frame.sort("name", "value").iter_rows() if value is not None}
         return rows
 
-    def holds(self, table: str, column: str) -> bool:
-        """Whether a column exists and any row has a value in it."""
-        if column not in self.columns(table):
-            return False
-        statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table))
-        found = self._fetch(statement.where(sa.column(column).is_not(None)).limit(1), {"n": pl.Int64}, table)
-        return found.height > 0
+    def filled(self, table: str, columns: Sequence[str]) -> frozenset[str]:
+        """Which of these columns exist and have a value in any row; that none has takes one scan."""
+        present = [column for column in columns if column in self.columns(table)]
+        if not self._any(table, present):
+            return frozenset()
+        return frozenset(column for column in present if self._any(table, [column]))
+
+    def _any(self, table: str, columns: Sequence[str]) -> bool:
+        given = sa.or_(sa.false(), *(sa.column(column).is_not(None) for column in columns))
+        statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table)).where(given).limit(1)
+        return bool(columns) and self._fetch(statement, {"n": pl.Int64}, table).height > 0
 
     def count(self, table: str) -> int:
         """Rows of a table; 0 when it does not exist."""

@@ -125,3 +125,27 @@ def test_fitting_shifts_are_those_that_brute_force_finds(sends: list[int], recei
         if len(pairs) >= max(1, int(0.1 * min(len(sends), len(receives)))) and all(a == b for a, b in pairs):
             expected.append(shift)
     assert fitting_shifts(np.array(sends), np.array(receives)).tolist() == expected
+
+
+def test_several_cut_lanes_slide_each_by_its_own_way() -> None:
+    sends = [(100 + k, 0, 50) for k in range(20)]
+    lanes = [
+        lane(
+            sends,
+            sends[cut:],
+            send={"communicator": key, "process": cut, "trace_id": "a"},
+            recv={"communicator": key, "process": cut, "trace_id": "b"},
+        )
+        for cut, key in ((2, "7"), (3, "8"), (5, "9"))
+    ]
+    frame = pl.concat(lanes).with_columns(transfer_id=pl.int_range(pl.len(), dtype=pl.UInt32))
+    anomalies: Counter[str] = Counter()
+    paired = pair(frame, anomalies)
+    alone = paired.filter(pl.col("pair_id").is_null())
+    assert alone["bytes"].to_list() == [100, 101, 100, 101, 102, 100, 101, 102, 103, 104]
+    assert set(alone["side"]) == {"send"}
+    assert paired.group_by("pair_id").agg(pl.col("bytes").n_unique()).filter(pl.col("pair_id").is_not_null())[
+        "bytes"
+    ].unique().to_list() == [1]
+    assert paired["pairing_proof"].drop_nulls().unique().to_list() == ["sizes"]
+    assert anomalies == {"lanes-realigned": 3}

@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 from nsysparse.api import Study, study_traces
+from nsysparse.attribution import AMOUNTS
+from nsysparse.attribution import shares as divide
 from nsysparse.testing import Thread, TraceBuilder
 
 SEND_RECV = "ncclDevKernel_SendRecv(args)"
@@ -303,3 +305,29 @@ def test_a_replay_has_the_layer_of_its_capture_and_the_request_of_its_launch(tmp
         *[(9, "exact", "b", "exact", 1000, 50)] * 3,
     ]
     assert study.transfers["phase"].to_list() == ["prefill"] * 3 + [None] * 3
+
+
+def test_shares_stand_in_the_order_of_transfers_whether_they_divide_or_not() -> None:
+    texts = {"layer_text": ["2", "0-1", None, "x"], "request_text": ["a", None, "a,b", "a%20b"]}
+    weights = {"layer_bytes": [None, "3,1", None, None], "request_bytes": [None, None, None, "1,2"]}
+    how = {
+        "layer_provenance": ["exact", "nested", None, "exact"],
+        "request_provenance": ["nested", None, "exact", "exact"],
+    }
+    amounts = {name: pl.Series([None] * 4, dtype=pl.Int64) for name in AMOUNTS}
+    amounts |= {"bytes": pl.Series([8, 8, 8, None], dtype=pl.Int64), "time_ns": pl.Series([4, 3, 5, 6], dtype=pl.Int64)}
+    ids = pl.Series([5, 3, 9, 4], dtype=pl.UInt32)
+    told = {name: pl.Series(values, dtype=pl.String) for name, values in (texts | weights | how).items()}
+    frame = pl.DataFrame({"transfer_id": ids, "is_movement": [True, True, True, True], **told, **amounts})
+    anomalies: Counter[str] = Counter()
+    assert divide(frame, None, anomalies).select(
+        "transfer_id", "layer", "layer_provenance", "request_id", "request_provenance", "bytes", "time_ns"
+    ).rows() == [
+        (5, 2, "exact", "a", "nested", 8, 4),
+        (3, 0, "nested", None, None, 6, 2),
+        (3, 1, "nested", None, None, 2, 1),
+        (9, None, None, "a", "estimated", 4, 3),
+        (9, None, None, "b", "estimated", 4, 2),
+        (4, None, None, "a b", "exact", None, 6),
+    ]
+    assert anomalies == {"layers-unreadable": 1, "weights-do-not-fit": 1}

@@ -1,11 +1,19 @@
 """Interval algebra equals brute force on small inputs."""
 
 import numpy as np
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nsysparse.apportion import apportion
-from nsysparse.intervals import innermost_container, monotone_chains, open_around, run_extremes, union_length
+from nsysparse.intervals import (
+    innermost_container,
+    monotone_chains,
+    open_around,
+    run_extremes,
+    union_length,
+    union_lengths,
+)
 
 Pairs = list[tuple[int, int]]
 spans = st.tuples(st.integers(-8, 20), st.integers(0, 12)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -81,3 +89,18 @@ def test_apportion_gives_the_rest_to_the_largest_remainders_then_the_earliest() 
     assert apportion(10, [1, 2, 2]) == [2, 4, 4]
     assert apportion(7, [3, 3, 1]) == [3, 3, 1]
     assert apportion(5, [0, 0]) == [3, 2]
+
+
+far = st.tuples(st.sampled_from(["a", "b", None]), st.integers(-(2**62), 2**62), st.integers(0, 2**40))
+near = st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 9), st.integers(0, 5))
+
+
+@given(st.lists(far | near, max_size=20))
+def test_unions_of_many_groups_are_those_of_each_alone(placed: list[tuple[str | None, int, int]]) -> None:
+    types = {"group": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64}
+    rows = pl.DataFrame([(group, start, start + length) for group, start, length in placed], types, orient="row")
+    expected = {
+        group: union_length(*arrays([(start, start + length) for each, start, length in placed if each == group]))
+        for group in {group for group, _, _ in placed}
+    }
+    assert dict(union_lengths(rows, ["group"]).select("group", "union_ns").iter_rows()) == expected

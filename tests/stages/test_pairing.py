@@ -3,6 +3,7 @@
 from collections import Counter
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -234,3 +235,20 @@ def test_full_capture_of_three_ranks_pairs_everything_once(messages: list[tuple[
     assert standing(frame) == ["recv"] * (len(rows) // 2)
     meets = frame.group_by("pair_id").agg(pl.col("bytes").n_unique(), pl.col("side").n_unique())
     assert meets.select(pl.col("bytes").max(), pl.col("side").min()).row(0) == (1, 2)
+
+
+def test_one_group_of_unknown_size_meets_many_of_different_sizes_each_once() -> None:
+    sends = [send(None, peer=None, communicator=None) for _ in range(3)]
+    receives = [recv(8 * (index + 1), peer=None, communicator=None) for index in range(5)]
+    frame, anomalies = paired(*sends, *receives)
+    assert standing(frame) == ["recv"] * 5
+    assert anomalies == {"movements-counted-by-side": 3}
+
+
+def test_too_many_that_agree_in_too_little_are_counted_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nsysparse.meeting.MOST_CANDIDATES", 3)
+    sends = [send(None, peer=None, communicator=str(10 + index)) for index in range(2)]
+    receives = [recv(8 + index, peer=None, communicator=None) for index in range(2)]
+    frame, anomalies = paired(*sends, *receives)
+    assert len(standing(frame)) == 4
+    assert anomalies["meetings-too-many"] == 2

@@ -4,6 +4,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nsysparse.apportion import apportion, apportioned
 from nsysparse.sharing import share_time
 
 
@@ -38,3 +39,23 @@ def test_the_kernels_time_is_kept_exactly(sizes: list[int | None], total: int) -
     shared = share_time(fused(sizes, total))
     assert shared["time_ns"].sum() == total
     assert shared["transfer_id"].to_list() == list(range(len(sizes)))
+
+
+@given(
+    groups=st.lists(
+        st.tuples(
+            st.integers(min_value=0, max_value=2**62),
+            st.lists(st.none() | st.integers(min_value=0, max_value=2**62) | st.just(3), min_size=1, max_size=6),
+        ),
+        max_size=5,
+    )
+)
+def test_many_groups_at_once_are_divided_as_each_alone(groups: list[tuple[int, list[int | None]]]) -> None:
+    rows = [(number, total, weight) for number, (total, weights) in enumerate(groups) for weight in weights]
+    types = {"group": pl.UInt32, "total": pl.Int64, "weight": pl.Int64}
+    got = apportioned(pl.DataFrame(rows, schema=types, orient="row")).sort("row")["part"].to_list()
+    expected = []
+    for total, weights in groups:
+        known = [weight for weight in weights if weight is not None]
+        expected += apportion(total, known if len(known) == len(weights) else [1] * len(weights))
+    assert got == expected
