@@ -72,7 +72,7 @@ def ucx_messages(export: Export) -> Capability:
     if not any(export.count(spec.table) for spec in _UCP):
         tables = " or ".join(spec.table for spec in _UCP)
         return Capability("absent", f"no operation of UCX was recorded (no rows in {tables})", PROFILE_UCX)
-    if not any(export.holds(spec.table, spec.columns["bytes"][0]) for spec in _UCP):
+    if not any(export.filled(spec.table, [spec.columns["bytes"][0]]) for spec in _UCP):
         reason = "operations of UCX were recorded without sizes: UCX before 1.14, or NSYS_UCP_COMM_PARAMS=0"
         return Capability("partial", reason, f"{PROFILE_UCX}   # with UCX 1.14 or newer, NSYS_UCP_COMM_PARAMS unset")
     return Capability("present")
