@@ -171,10 +171,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Bytes and union time of one device in one direction (egress or ingress)."""
+    """Bytes and union time of one device in one direction (egress or ingress); `gpu` as in the ends of links."""
 
     trace_id: str
     device_id: int
+    gpu: str
     direction: str
     bytes: int | None
     busy_ns: int | None

@@ -26,10 +26,13 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
             kernels were recorded (an interval of no length where none ran).
 
     Returns:
-        The same rows in the same order. Null without a device or without recorded kernels; the exposed parts also where
-        the wire time is unknown. Where all are known, `exposed_wire_ns + exposed_wait_ns + overlapped_ns = time_ns`.
+        The same rows in the same order. Null without a device, without recorded kernels and for copies with pauses; the
+        exposed parts also where the wire time is unknown. Where all are known, `exposed_wire_ns + exposed_wait_ns + overlapped_ns = time_ns`.
     """
-    timed = transfers.filter(pl.col("start_ns").is_not_null() & pl.col("device_id").is_not_null()).with_columns(
+    # Copies of one transfer may leave long pauses: where in its interval they ran is not known here.
+    paused = pl.col("group_key").is_null() & (pl.col("time_ns") < pl.col("end_ns") - pl.col("start_ns"))
+    placed = transfers.filter(pl.col("start_ns").is_not_null() & pl.col("device_id").is_not_null() & ~paused)
+    timed = placed.with_columns(
         device=device_key(), unit=pl.coalesce("group_key", -(2**62) - pl.col("transfer_id").cast(pl.Int64))
     )
     units = timed.group_by("trace_id", "unit").agg(

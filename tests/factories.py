@@ -281,8 +281,10 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
             CounterCheck("decode", "nic_metrics", None, "IB: Bytes received", "ingress", 5, None, None, None, "x"),
         ),
         ports=(
-            Port("decode", 0, "ingress", 12_400_000_000, 460_000_000, LINE_RATE, None),
-            Port("prefill", 0, "egress", 12_400_000_000, 470_000_000, LINE_RATE, "may leave by another GPU (PXN)"),
+            Port("decode", 0, "gpu0", "ingress", 12_400_000_000, 460_000_000, LINE_RATE, None),
+            Port(
+                "prefill", 0, "gpu0", "egress", 12_400_000_000, 470_000_000, LINE_RATE, "may leave by another GPU (PXN)"
+            ),
         ),
         layers=tuple(by_layer),
         requests=tuple(sorted(by_request, key=lambda each: each.request_id)),

@@ -108,7 +108,7 @@ def _counters(measured: Measured, peak: Peak | None) -> tuple[CounterCheck, ...]
     if measured.counters.is_empty():
         return ()
     own = pl.col("is_self").fill_null(value=False)
-    moved = measured.transfers.filter((pl.col("purpose") != "other") & ~own & pl.col("evidence").is_null())
+    moved = measured.transfers.filter((pl.col("purpose") != "other") & ~own)
     return plausibility(moved, measured.counters, _whole_device(peak))
 
 

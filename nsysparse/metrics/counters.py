@@ -50,10 +50,11 @@ def plausibility(
 
 def _placed(movements: pl.DataFrame) -> pl.DataFrame:
     """Timed movements with `egress` and `ingress`: the ends (`trace:gpuN`) that they leave and reach."""
-    own = pl.concat_str("trace_id", pl.lit(":"), "gpu")
+    # A copy says where it comes from and goes to, or that is not known: the device that ran it need be neither.
+    own = pl.when(pl.col("side").ne_missing("copy")).then(pl.concat_str("trace_id", pl.lit(":"), "gpu"))
     elsewhere = pl.col("src_end").ne_missing(pl.col("dst_end")) | pl.col("src_end").is_null()
     return movements.filter(pl.col("start_ns").is_not_null() & pl.col("end_ns").is_not_null() & elsewhere).select(
-        "trace_id", "side", "start_ns", "end_ns", "bytes",
+        "trace_id", "side", "start_ns", "end_ns", "bytes", "gpu_id",
         egress=pl.coalesce("src_end", own), ingress=pl.coalesce("dst_end", own),
     )  # fmt: skip
 
@@ -74,6 +75,8 @@ def _check(samples: pl.DataFrame, placed: pl.DataFrame, peak_gb_s: Mapping[str, 
     note = NOTE
     if sampled_ns < WHOLE * covered:
         note += f"; sampled during {sampled_ns / covered:.0%} of the time"
+    if first["where"] is not None and moved["gpu_id"].null_count():
+        note += "; CUDA ordinals are taken for GPUs, as the file does not map them"
     return CounterCheck(
         trace_id=first["trace_id"],
         source=first["source"],

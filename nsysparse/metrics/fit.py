@@ -7,7 +7,6 @@ median time of each message size, of movements whose time holds no waiting for a
 import polars as pl
 
 from nsysparse.metrics.rates import LINK
-from nsysparse.wire import RENDEZVOUS
 
 LEAST_SIZES, LEAST_SPREAD, LEAST_R2 = 3, 4, 0.95
 
@@ -23,14 +22,15 @@ def fits(sure: pl.DataFrame) -> pl.DataFrame:
         times the smallest, that lie on a rising line (R² of at least 0.95) with a cost that is not negative.
     """
     whole = (
-        (pl.col("tight") | (pl.col("transport") != RENDEZVOUS))
-        & (pl.col("sure_bytes") == pl.col("bytes"))
-        & (pl.col("kernel_ops").fill_null(1) == 1)
+        pl.col("tight") & (pl.col("sure_bytes") == pl.col("bytes")) & (pl.col("kernel_ops").fill_null(1) == 1)
     ).fill_null(value=False)
     points = (
         sure.filter(whole)
         .group_by(*LINK, "bytes")
-        .agg(y=(pl.col("sure_end_ns") - pl.col("sure_start_ns")).median(), w=pl.len().cast(pl.Float64))
+        .agg(
+            y=(pl.col("sure_end_ns") - pl.col("sure_start_ns") - pl.col("slack_ns")).median(),
+            w=pl.len().cast(pl.Float64),
+        )
         .with_columns(x=pl.col("bytes").cast(pl.Float64))
     )
     x, y, w = pl.col("x"), pl.col("y"), pl.col("w")

@@ -8,11 +8,9 @@ from nsysparse.analysis import Distribution, Link, MessageSize
 from nsysparse.intervals import union_lengths
 from nsysparse.metrics.fit import fits
 from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr, steady
-from nsysparse.metrics.rates import LINK, called, kernel_rate, link_rates, wire_rate
+from nsysparse.metrics.rates import LINK, UNKNOWN_END, called, kernel_rate, link_rates, wire_rate
 from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
-
-UNKNOWN_END = "unknown"
 
 
 def with_ends(measured: Measured) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from nsysparse.intervals import union_lengths
 from nsysparse.metrics.measured import Measured, known_sum_expr
 from nsysparse.theory.links import Peak
 
-_DEVICE = r"^(.*):gpu(\d+)(?:/pid\d+)?$"
+_DEVICE = r"^(.*):(gpu(\d+)(?:/pid\d+)?)$"
 _PXN = "NCCL may send by the NIC of another GPU (PXN)"
 
 
@@ -30,9 +30,11 @@ def ports(ended: pl.DataFrame, measured: Measured, peak: Peak | None) -> tuple[P
     both = ended.join(far, on="transfer_id", how="left", maintain_order="left")
     rows = pl.concat([_through(both, "egress", "src", "send"), _through(both, "ingress", "dst", "recv")])
     placed = rows.with_columns(
-        owner=pl.col("end").str.extract(_DEVICE, 1), device_id=pl.col("end").str.extract(_DEVICE, 2).cast(pl.Int64)
+        owner=pl.col("end").str.extract(_DEVICE, 1),
+        gpu=pl.col("end").str.extract(_DEVICE, 2),
+        device_id=pl.col("end").str.extract(_DEVICE, 3).cast(pl.Int64),
     ).filter(pl.col("device_id").is_not_null())
-    key = ["owner", "device_id", "direction"]
+    key = ["owner", "device_id", "gpu", "direction"]
     busy = union_lengths(placed.filter(pl.col("start_ns").is_not_null()), [*key, "clock"]).group_by(key).agg(
         pl.col("union_ns").max()
     )  # fmt: skip
@@ -59,6 +61,7 @@ def _port(row: dict[str, Any], peak: Peak | None) -> Port:
     return Port(
         trace_id=row["owner"],
         device_id=row["device_id"],
+        gpu=row["gpu"],
         direction=row["direction"],
         bytes=row["bytes"],
         busy_ns=row["union_ns"],

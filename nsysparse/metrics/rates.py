@@ -19,11 +19,14 @@ from nsysparse.metrics.measured import Measured
 from nsysparse.wire import COPIES, RENDEZVOUS
 
 LINK = ["link_key", "transport"]
+UNKNOWN_END = "unknown"
 WIRE, DELIVERED, KERNEL = "wire", "delivered", "kernel"
 # A longer pause between one side's transfers starts a new burst: the buffers may have filled or drained meanwhile.
 PAUSE_NS = 1_000_000
 LEAST_IN_BURST = 3
 MANY = 8
+# Beyond this share of a rate's time that only allows for clocks, the true rate may well be higher.
+MOST_ALLOWED = 0.1
 _CERTAIN = (START, SIZES, "name")
 # Two that only end together may be neighbours in a sequence: then what exceeds the buffers took no longer than this.
 _COINCIDENCE_NS = END_TOLERANCE_NS + 2 * CLOCK_SLACK_NS
@@ -38,12 +41,13 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
 
     Returns:
         The movements with `sure_bytes`, `sure_start_ns`, `sure_end_ns` on the clock of `sure_clock` (a trace), all null
-        where no such interval is known, and `tight`: whether that interval holds no waiting (the receiver was there
-        first, or nobody waits for anybody, as in copies).
+        where no such interval is known; `slack_ns`, what of the interval allows for clocks; `tight`: whether it holds
+        no waiting (the receiver was there first, or nobody waits for anybody, as in copies) and no work for another
+        link; and `sure_gb_s`, what all movements of the link prove that have the same interval.
     """
     other = measured.transfers.filter(pl.col("pair_id").is_not_null()).select(
         "pair_id", far_id="transfer_id", far_clock="trace_id", far_gpu="gpu", far_start="start_ns", far_end="end_ns",
-        far_staging="staging_bytes",
+        far_staging="staging_bytes", far_ops="kernel_ops",
     )  # fmt: skip
     met = (
         ended.filter(pl.col("pair_id").is_not_null() & (pl.col("transport") == RENDEZVOUS))
@@ -59,7 +63,23 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         _on_two_clocks(met.filter(~one_clock & certain)),
         _alone(ended.filter((pl.col("transport") != RENDEZVOUS) & ~called())),
     ]
-    return ended.join(pl.concat(parts), on="transfer_id", how="left", maintain_order="left")
+    sure = ended.join(pl.concat(parts), on="transfer_id", how="left", maintain_order="left")
+    alone = (pl.len().over("trace_id", "group_key", *LINK) == pl.col("kernel_ops")) | (
+        pl.col("kernel_ops").fill_null(1) == 1
+    )
+    window = [*LINK, "sure_clock", "sure_start_ns", "sure_end_ns"]
+    together = pl.when(has_unknown_end()).then("sure_bytes").otherwise(pl.col("sure_bytes").sum().over(window))
+    return sure.with_columns(
+        tight=pl.col("tight") & alone & ~has_unknown_end(),
+        sure_gb_s=pl.when(pl.col("sure_bytes").is_not_null()).then(
+            together / (pl.col("sure_end_ns") - pl.col("sure_start_ns"))
+        ),
+    )
+
+
+def has_unknown_end() -> pl.Expr:
+    """Movements of a link that may be several: where an end is unknown, rates must not add up over what ran at once."""
+    return (pl.col("src") == UNKNOWN_END) | (pl.col("dst") == UNKNOWN_END)
 
 
 def called() -> pl.Expr:
@@ -87,11 +107,17 @@ def _sides(met: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sure(
-    rows: pl.DataFrame, nbytes: pl.Expr, between: tuple[pl.Expr, pl.Expr], clock: str, tight: pl.Expr
+    rows: pl.DataFrame,
+    nbytes: pl.Expr,
+    between: tuple[pl.Expr, pl.Expr],
+    clock: str,
+    tight: pl.Expr,
+    slack: pl.Expr | None = None,
 ) -> pl.DataFrame:
     start, end = between
     found = rows.select(
         "transfer_id",
+        slack_ns=pl.lit(0, pl.Int64) if slack is None else slack,
         sure_bytes=nbytes,
         sure_start_ns=start,
         sure_end_ns=end,
@@ -114,7 +140,9 @@ def _on_one_clock(met: pl.DataFrame) -> pl.DataFrame:
         pl.when(late).then(rest).otherwise("bytes"),
         (pl.when(late).then(both).otherwise("send_start"), end),
         "trace_id",
-        pl.col("recv_start") <= pl.col("send_start"),
+        # A kernel that serves others too may have been busy with these.
+        (pl.col("recv_start") <= pl.col("send_start")) & pl.col("kernel_ops").eq_missing(pl.col("far_ops")),
+        _slack(),
     )
 
 
@@ -145,12 +173,14 @@ def _on_two_clocks(met: pl.DataFrame) -> pl.DataFrame:
 
 def _alone(rows: pl.DataFrame) -> pl.DataFrame:
     rest = pl.col("bytes") - pl.col("staging_bytes")
-    return _sure(rows, rest, (pl.col("start_ns"), pl.col("end_ns")), "trace_id", pl.col("transport").is_in(COPIES))
+    # Several copies with pauses between them took longer than they ran.
+    tight = pl.col("transport").is_in(COPIES) & (pl.col("time_ns") == pl.col("end_ns") - pl.col("start_ns"))
+    return _sure(rows, rest, (pl.col("start_ns"), pl.col("end_ns")), "trace_id", tight)
 
 
 def wire_rate() -> pl.Expr:
-    """GB/s that a movement proves while both sides were there."""
-    return pl.col("sure_bytes") / (pl.col("sure_end_ns") - pl.col("sure_start_ns"))
+    """GB/s that a movement proves of its link while both sides were there."""
+    return pl.col("sure_gb_s")
 
 
 def kernel_rate() -> pl.Expr:
@@ -169,11 +199,13 @@ def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
         `LINK`, `headline_gb_s`, `headline_basis`, `headline_is_bound` (whether the true rate may well be higher),
         `headline_bytes_share` (of the link's bytes it rests on) and `delivered_gb_s`, for links that prove any.
     """
-    sized = sure.filter(pl.col("bytes").is_not_null())
+    sized = _in_units(sure.filter(pl.col("bytes").is_not_null()))
     # A part of the movements proves the link's rate as well as all of them; only it must not be a few lucky ones.
     rows = pl.concat(
         [
-            _wire(sized.filter("tight")).with_columns(_least_of_tight(), is_bound=pl.lit(value=False), order=0),
+            _wire(sized.filter("tight")).with_columns(
+                _least_of_tight(), is_bound=pl.col("allowed") > MOST_ALLOWED, order=0
+            ),
             _wire(sized).with_columns(is_bound=pl.lit(value=True), least=0.5, order=1),
             _delivered(sized).with_columns(is_bound=pl.lit(value=True), least=0.5, order=2),
             _kernel(sized).with_columns(is_bound=pl.lit(value=True), least=0.5, order=3),
@@ -202,6 +234,11 @@ def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
     return best.join(delivered, on=LINK, how="left")
 
 
+def _in_units(sized: pl.DataFrame) -> pl.DataFrame:
+    """Add `apart`: tells apart what must not be added up at once, the movements of a link with an unknown end."""
+    return sized.with_columns(apart=pl.when(has_unknown_end()).then("transfer_id"))
+
+
 def _least_of_tight() -> pl.Expr:
     """The share of a link's bytes from which on its tight movements speak for it: less when they are many."""
     return pl.when(pl.col("count") >= MANY).then(0.1).otherwise(0.25).alias("least")
@@ -214,12 +251,27 @@ def _based(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
 
 
 def _wire(sized: pl.DataFrame) -> pl.DataFrame:
-    """Sure bytes over the union of their intervals: what shares a window counts it once."""
+    """Sure bytes over the union of their intervals: what shares a window counts it once.
+
+    Where an end is unknown, movements at the same time may have crossed several links: there their times add up.
+
+    Returns:
+        Rates of one basis, with `allowed`: the share of the time that only allows for clocks.
+    """
     known = sized.filter(pl.col("sure_bytes").is_not_null())
-    spans = known.select(*LINK, "sure_clock", start_ns="sure_start_ns", end_ns="sure_end_ns")
-    covered = union_lengths(spans, [*LINK, "sure_clock"]).group_by(LINK).agg(ns=pl.col("union_ns").sum())
+    place = [*LINK, "sure_clock", "apart"]
+
+    def covered(end: pl.Expr, name: str) -> pl.DataFrame:
+        spans = known.select(*place, start_ns="sure_start_ns", end_ns=end)
+        return union_lengths(spans, place).group_by(LINK).agg(pl.col("union_ns").sum().alias(name))
+
     sums = known.group_by(LINK).agg(sure=pl.col("sure_bytes").sum(), covered=pl.col("bytes").sum(), count=pl.len())
-    return _based(sums.join(covered, on=LINK), WIRE)
+    times = covered(pl.col("sure_end_ns"), "ns").join(
+        covered(pl.max_horizontal("sure_start_ns", pl.col("sure_end_ns") - pl.col("slack_ns")), "bare_ns"), on=LINK
+    )
+    joined = sums.join(times, on=LINK)
+    allowed = joined.select(*LINK, allowed=1 - pl.col("bare_ns") / pl.col("ns"))
+    return _based(joined, WIRE).join(allowed, on=LINK)
 
 
 def bursts(sized: pl.DataFrame) -> pl.DataFrame:
@@ -232,7 +284,7 @@ def bursts(sized: pl.DataFrame) -> pl.DataFrame:
         `LINK`, `sure`, `ns`, `covered`, a row per burst of at least three that proves a rate. Counted are movements
         that began when the first had ended, less what the buffers may have held then.
     """
-    lane, runs = _runs(sized)
+    lane, runs = _runs(_in_units(sized))
     first_end = pl.col("end_ns").min().over(*lane, "run")
     later = runs.with_columns(first_end=first_end).filter(pl.col("start_ns") >= pl.col("first_end"))
     found = _less_buffers(later, lane, start=pl.col("first_end").first())
@@ -256,7 +308,7 @@ def _summed(found: pl.DataFrame) -> pl.DataFrame:
 
 def _runs(sized: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
     """Movements numbered by `run`: the same side of a link on one clock, without long pauses."""
-    lane = [*LINK, "trace_id", "side"]
+    lane = [*LINK, "trace_id", "side", "apart"]
     timed = sized.filter(pl.col("start_ns").is_not_null() & ~called())
     pause = pl.col("start_ns") - pl.col("end_ns").cum_max().shift(1).over(lane)
     runs = timed.sort("start_ns", "end_ns", "transfer_id").with_columns(

@@ -23,7 +23,7 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
     self_known = counted["is_self"].null_count() < counted.height or not counted.height
     sends = counted.filter(pl.col("side") == "send")["time_ns"]
     sides_known = counted["side"].null_count() == 0
-    met = sure_to_meet(exchanges(as_timed(counted)))
+    met = _met(measured)
     found = Totals(
         movement_count=movements.height,
         transfer_count=counted.height,
@@ -50,7 +50,7 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
             purpose: _purpose_totals(movements.filter(pl.col("purpose") == purpose)) for purpose in measured.purposes
         },
     )
-    if counted.height or looked:
+    if measured.transfers.height or looked:
         return found
     unseen = PurposeTotals(movement_count=0, bytes=None, time_ns=None)
     return replace(
@@ -74,6 +74,13 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
         first_use_ns=None,
         by_purpose=dict.fromkeys(found.by_purpose, unseen),
     )
+
+
+def _met(measured: Measured) -> pl.DataFrame:
+    """Kernels of counted transfers that met; which met is decided among all of them."""
+    met = sure_to_meet(exchanges(as_timed(measured.transfers)))
+    counted = as_timed(measured.counted).select("trace_id", a_group_key="group_key").unique()
+    return met.join(counted, on=["trace_id", "a_group_key"], how="semi")
 
 
 def _known_share(movements: pl.DataFrame) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from nsysparse.analysis import ADVICE, Capability, Excluded, Link, Totals, TraceFacts, Verdict
-from nsysparse.metrics.links import UNKNOWN_END
+from nsysparse.metrics.rates import UNKNOWN_END
 from nsysparse.units import human_bytes, human_ns, human_rate, human_share
 from nsysparse.wire import COPIES, RENDEZVOUS
 

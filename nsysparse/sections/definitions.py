@@ -56,9 +56,9 @@ _TERMS = (
     ),
     Definition(
         "Headline rate",
-        "A lower bound in any case, by the best basis that covers half of a link's bytes. Wire: bytes that surely "
-        "crossed, over intervals without proven waiting, 30 µs added where two devices' clocks are compared; it is "
-        "tight. Delivered, then whole kernels: with waiting, so “≥”. First uses and self copies stay out.",
+        "A lower bound in any case. Wire: bytes that surely crossed, over their intervals, 30 µs added where two "
+        "devices' clocks are compared; without “≥” where the receiver was there first. Else bursts, else whole "
+        "kernels, less what may have been buffered. First uses and self copies stay out.",
         "headline",
     ),
     Definition(

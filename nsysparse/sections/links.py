@@ -207,7 +207,7 @@ def _ports(analysis: Analysis) -> Table | None:
         return None
     busy = [port.busy_ns for port in ports]
     columns = [
-        names("Device", [f"{port.trace_id}:gpu{port.device_id}" for port in ports], term="port"),
+        names("Device", [f"{port.trace_id}:{port.gpu}" for port in ports], term="port"),
         texts("Direction", [port.direction for port in ports]),
         sizes("Bytes", [port.bytes for port in ports]),
         times("Busy", busy, time_scale(busy)),

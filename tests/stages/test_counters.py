@@ -122,7 +122,9 @@ def counters(*rows: Counted) -> pl.DataFrame:
 def moved(*rows: tuple[str | None, str | None, int | None, int | None, int | None], **ends: str) -> pl.DataFrame:
     schema = {"side": pl.String, "gpu": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "bytes": pl.Int64}
     place = {name: pl.lit(ends.get(name), dtype=pl.String) for name in ("src_end", "dst_end")}
-    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(trace_id=pl.lit("t"), **place)
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(
+        trace_id=pl.lit("t"), gpu_id=pl.lit(0, pl.Int64), **place
+    )
 
 
 NVLINK = [("gpu_metrics", "gpu0", TX, "egress", 0, 1_000, 50.0, "percent"),

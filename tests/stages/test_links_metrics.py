@@ -177,7 +177,8 @@ def test_a_receiver_that_waits_takes_nothing_from_the_rate(tmp_path: Path) -> No
     messages = [Message(4_000_000, (5_000_000 + t, 5_100_000 + t), (t, 5_100_000 + t)) for t in (10_000, 10_010_000)]
     analysis = analyse([lane(tmp_path, messages)])
     (link,) = analysis.links
-    assert (link.headline_basis, link.headline_is_bound, link.headline_bytes_share) == ("wire", False, 1)
+    # 30 of 130 us only allow for clocks: the true rate may well be higher.
+    assert (link.headline_basis, link.headline_is_bound, link.headline_bytes_share) == ("wire", True, 1)
     assert link.headline_gb_s == pytest.approx(4_000_000 / (100_000 + SLACK))
     assert analysis.totals.wire_ns == 2 * 100_000
     assert analysis.totals.peer_wait_ns == 2 * 5_000_000
@@ -218,8 +219,7 @@ def test_messages_of_many_sizes_give_fixed_cost_and_rate(tmp_path: Path) -> None
         now += 2_000_000
     (link,) = analyse([lane(tmp_path, messages)]).links
     assert link.fitted_gb_s == pytest.approx(40)
-    # The clocks may be 30 us apart: that is part of what is sure.
-    assert link.fixed_cost_ns == 50_000 + SLACK
+    assert link.fixed_cost_ns == 50_000
 
 
 def test_ports_count_bytes_and_busy_time_of_each_end(tmp_path: Path) -> None:
@@ -239,15 +239,88 @@ def test_larger_buffers_prove_less(tmp_path: Path) -> None:
 
 
 def test_movements_whose_receiver_waited_speak_for_the_link(tmp_path: Path) -> None:
-    """Of four messages of 4 MB, 100 us each, the receiver is 400 us late for three: these prove a fifth of the rate."""
+    """Of four messages of 40 MB, 1 ms each, the receiver is 4 ms late for three: these prove a fifth of the rate."""
     messages, now = [], 1_000_000
-    for late in (0, 400_000, 400_000, 400_000):
+    for late in (0, 4_000_000, 4_000_000, 4_000_000):
         start = now + late
-        messages.append(Message(4_000_000, (now, start + 100_000), (start - 1000 * (not late), start + 100_000)))
-        now += 2_000_000
-    (link,) = analyse([lane(tmp_path, messages)]).links
-    assert link.headline_gb_s == pytest.approx(4_000_000 / (100_000 + SLACK))
+        messages.append(Message(40_000_000, (now, start + 1_000_000), (start - 1000 * (not late), start + 1_000_000)))
+        now += 20_000_000
+    (link,) = analyse([lane(tmp_path, messages, channels=16)]).links
+    assert link.headline_gb_s == pytest.approx(40_000_000 / (1_000_000 + SLACK))
     assert (link.headline_is_bound, link.headline_bytes_share) == (False, 0.25)
-    (bound,) = analyse([lane(tmp_path, messages[1:])]).links
-    assert bound.headline_gb_s == pytest.approx(3 * 4_000_000 / (3 * (500_000 + SLACK)))
+    (bound,) = analyse([lane(tmp_path, messages[1:], channels=16)]).links
+    assert bound.headline_gb_s == pytest.approx(3 * 40_000_000 / (3 * (5_000_000 + SLACK)))
     assert (bound.headline_is_bound, bound.headline_bytes_share) == (True, 1)
+
+
+def test_links_with_an_unknown_end_add_nothing_up(tmp_path: Path) -> None:
+    """Two processes hand over 20 MB in 500 us at the same time, to nobody knows whom: 40 GB/s each, not 80."""
+    builder = TraceBuilder(schema="3.25", duration=10**10)
+    for pid in (1, 2):
+        thread = builder.process(pid=pid).thread(tid=pid)
+        for at in range(1_000_000, 6_000_000, 1_000_000):
+            thread.start_end("kv_transfer op=send bytes=20000000", at, at + 500_000, domain="kvx")
+    (link,) = analyse([builder.write(tmp_path / "t.sqlite")], Options(peak_gb_s=50)).links
+    assert (link.src, link.dst) == ("unknown", "unknown")
+    assert link.headline_gb_s == pytest.approx(40)
+    assert link.headline_is_bound
+    assert link.inconsistent_count == 0
+
+
+def test_messages_of_one_kernel_prove_the_rate_of_their_link_together(tmp_path: Path) -> None:
+    """Four messages of 10 MB in one kernel of 1 ms on each side, the receiver first."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    for rank, name in enumerate(("ncclSend", "ncclRecv")):
+        process = builder.process(pid=rank + 1)
+        thread = process.thread(tid=rank + 1)
+        thread.nccl("ncclCommInitRank", 1, 5, communicator=5, nranks=2, rank=rank, device=rank)
+        thread.nccl(name, 6, 8, communicator=5, nbytes=1, peer=1 - rank)  # the first use is in no rate
+        for group in range(3):
+            at = 100 + 200 * group
+            thread.nccl("ncclGroupStart", at, at + 2)
+            for index in range(4):
+                thread.nccl(
+                    name, at + 10 * index + 10, at + 10 * index + 18, communicator=5, nbytes=10_000_000, peer=1 - rank
+                )
+            thread.nccl("ncclGroupEnd", at + 60, at + 70)
+            begin = 1_000_000 + 5_000_000 * group - 50_000 * rank
+            launch = thread.launch(at + 62, at + 64)
+            end = 2_000_000 + 5_000_000 * group
+            process.kernel(SEND_RECV, begin, end, device=rank, gridX=1, launch=launch)
+    (link,) = analyse([builder.write(tmp_path / "t.sqlite")]).links
+    rate = 40_000_000 / (1_000_000 + SLACK)
+    assert link.headline_gb_s == pytest.approx(rate)
+    assert link.wire_gb_s is not None
+    assert (link.wire_gb_s.min, link.wire_gb_s.max) == (pytest.approx(rate), pytest.approx(rate))
+
+
+def test_copies_with_pauses_are_no_tight_rate_and_hide_behind_nothing(tmp_path: Path) -> None:
+    """Two copies of 40 MB, 1 ms each, 8 ms apart in one offload; compute runs in the pause alone."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    process = builder.process(pid=1)
+    thread = process.thread(tid=1)
+    thread.push_pop("kv_transfer op=offload", 1_000, 12_000_000, domain="kvx")
+    for shift in (0, 9_000_000):
+        launch = thread.launch(2_000 + shift, 3_000 + shift)
+        process.copy("DtoH", 40_000_000, 10_000 + shift, 1_010_000 + shift, launch=launch)
+    process.kernel("gemm", 3_000_000, 8_000_000, correlation=77)
+    analysis = analyse([builder.write(tmp_path / "t.sqlite")])
+    (link,) = analysis.links
+    assert link.headline_gb_s == pytest.approx(8)
+    assert link.headline_is_bound
+    assert analysis.totals.time_ns == 2_000_000
+    assert analysis.totals.overlapped_ns is None
+
+
+def test_two_processes_with_the_same_unmapped_ordinal_are_two_ports(tmp_path: Path) -> None:
+    builder = TraceBuilder(schema="3.25")
+    for pid, name in ((1, "ncclSend"), (2, "ncclSend")):
+        process = builder.process(pid=pid)
+        thread = process.thread(tid=pid)
+        thread.nccl(name, 10, 20, communicator=pid, nbytes=1000, peer=1)
+        process.kernel(SEND_RECV, 100, 200, device=0, launch=thread.launch(12, 14))
+    ports = analyse([builder.write(tmp_path / "t.sqlite")]).ports
+    assert ports is not None
+    assert [(port.gpu, port.direction, port.bytes) for port in ports] == [
+        ("gpu0/pid1", "egress", 1000), ("gpu0/pid2", "egress", 1000),
+    ]  # fmt: skip
