@@ -27,7 +27,8 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
 
     Returns:
         The same rows in the same order. Null without a device, without recorded kernels and for copies with pauses; the
-        exposed parts also where the wire time is unknown. Where all are known, `exposed_wire_ns + exposed_wait_ns + overlapped_ns = time_ns`.
+        exposed parts also where the wire time is unknown. Where all are known,
+        `exposed_wire_ns + exposed_wait_ns + overlapped_ns = time_ns`.
     """
     # Copies of one transfer may leave long pauses: where in its interval they ran is not known here.
     paused = pl.col("group_key").is_null() & (pl.col("time_ns") < pl.col("end_ns") - pl.col("start_ns"))
