@@ -24,12 +24,12 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
     moved = _moved(totals)
     by_nccl = any(link.transport == RENDEZVOUS for link in links)
     if totals.bytes is None and totals.time_ns is None:
-        why = _lacking(traces, "gpu_kernels", "graph_nodes", "nccl_sizes") if by_nccl else _UNTOLD
+        why = _lacking(traces, "gpu_kernels", "graph_nodes", "nccl_sizes") if by_nccl else _other_sizes(traces)
         return f"Throughput is unknown: {moved}, without size or time: {why}"
     whose = "kernel time" if all(link.transport == RENDEZVOUS for link in links) else "transfer time"
     took = f"{human_ns(totals.time_ns)} of {whose}" if totals.time_ns is not None else "an unrecorded time"
     if totals.bytes is None:
-        why = _lacking(traces, "nccl_sizes") if by_nccl else _UNTOLD
+        why = _lacking(traces, "nccl_sizes") if by_nccl else _other_sizes(traces)
         return f"Throughput is unknown: {moved} took {took}, but {why}"
     size = human_bytes(totals.bytes)
     if totals.bytes_known_share is not None and totals.bytes_known_share < 1:
@@ -154,18 +154,18 @@ def _listed(names: Sequence[str], word: str = "and") -> str:
 _OTHER_SIZES = ("nixl_requests", "ucx_messages")
 
 
+def _other_sizes(traces: Sequence[TraceFacts]) -> str:
+    """Why transports other than NCCL tell no size, as far as a file says."""
+    for trace in traces:
+        for name in _OTHER_SIZES:
+            fact = trace.capabilities.get(name)
+            if fact is not None and fact.status == "partial":
+                return _because(fact)
+    return _UNTOLD
+
+
 def _lacking(traces: Sequence[TraceFacts], *names: str) -> str:
     """Why a fact is missing, and the command that records it, from the first trace that lacks it."""
-    if "nccl_sizes" in names:
-        for trace in traces:
-            for name in _OTHER_SIZES:
-                fact = trace.capabilities.get(name)
-                if (
-                    fact is not None
-                    and fact.status == "partial"
-                    and trace.capabilities["nccl_calls"].status == "absent"
-                ):
-                    return _because(fact)
     for name in names:
         for trace in traces:
             fact = trace.capabilities[name]
