@@ -91,7 +91,7 @@ def _met(lanes: pl.DataFrame) -> pl.DataFrame:
     """Sends beside receives, k-th with k-th, as far as there are any, and how well they fit."""
     side = {
         name: lanes.filter(pl.col("side") == name).select(
-            *LANE, "k", "node", "created",
+            *LANE, "k", "node", pl.col("created").fill_null(value=False),
             pl.col("transfer_id").alias(name),
             *(pl.col(column).alias(f"{name}_{column}") for column in ("bytes", "trace_id", "start_ns", "end_ns")),
             pl.col("staging_bytes").alias(f"{name}_staging"),

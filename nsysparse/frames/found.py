@@ -44,6 +44,7 @@ class Found(dy.Schema):
     rank_count = dy.Int64(
         nullable=True, metadata={"about": "ranks in the communicator, where its creation was recorded"}
     )
+    created = dy.Bool(nullable=True, metadata={"about": "the communicator's creation was recorded on this side"})
     is_self = dy.Bool(nullable=True, metadata={"about": "peer is the own rank; null when either is unknown"})
     is_first_use = dy.Bool(nullable=True, metadata={"about": "pays connection set-up; null without communicator"})
     device_id = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal of the device"})

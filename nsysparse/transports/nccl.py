@@ -49,6 +49,7 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     ranges = _ranges(trace, ops)
     kernels = _kernels(trace, ops, ranges)
     traced, served = find_traced(trace, kernels.filter(~pl.col("serves_calls")))
+    traced = _with_creation(trace, traced)
     lone = _from_lone_kernels(kernels.filter(~pl.col("op_id").is_in(served)))
     calls = pl.concat([ranges, _puts(trace)], how="diagonal_relaxed")
     found = pl.concat([_from_calls(trace, calls, kernels), traced, lone], how="diagonal_relaxed")
@@ -196,9 +197,7 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     A process that drives several devices has one rank of the communicator on each: there the device tells which.
     """
     lane = ["process", "communicator"]
-    created = trace.payloads.filter(pl.col("rank").is_not_null() & pl.col("communicator").is_not_null()).join(
-        trace.ranges.select("range_id", "process"), on="range_id"
-    )
+    created = _creations(trace)
     only = created.group_by(lane).agg(
         pl.col("rank_count").max(),
         own=pl.when(pl.col("rank").n_unique() == 1).then(pl.col("rank").first()),
@@ -218,12 +217,34 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         known.with_columns(rank=pl.coalesce("own", "by_device"))
         .with_columns(
             is_self=pl.col("peer") == pl.col("rank"),
-            is_first_use=pl.when(pl.col("communicator").is_not_null()).then(
-                pl.col("created").fill_null(value=False) & pl.col("is_first_use")
-            ),
+            created=_was_created(),
         )
-        .drop("created", "own", "by_device")
+        .with_columns(
+            is_first_use=pl.when(pl.col("created").is_not_null()).then(pl.col("created") & pl.col("is_first_use"))
+        )
+        .drop("own", "by_device")
     )
+
+
+def _creations(trace: Trace) -> pl.DataFrame:
+    """What the calls that made a communicator said: no others name a rank in NCCL's payloads."""
+    return trace.payloads.filter(pl.col("rank").is_not_null() & pl.col("communicator").is_not_null()).join(
+        trace.ranges.select("range_id", "process"), on="range_id"
+    )
+
+
+def _was_created() -> pl.Expr:
+    """From `created` that is null where no creation was recorded: null only without communicator."""
+    return pl.when(pl.col("communicator").is_not_null()).then(pl.col("created").fill_null(value=False))
+
+
+def _with_creation(trace: Trace, traced: pl.DataFrame) -> pl.DataFrame:
+    """Rows of advanced tracing name their rank at any time: that is no creation, but one may be recorded beside."""
+    made = _creations(trace).select("process", pl.col("communicator").cast(pl.String)).unique()
+    known = traced.join(
+        made.with_columns(created=pl.lit(value=True)), on=["process", "communicator"], how="left", maintain_order="left"
+    )
+    return known.with_columns(created=_was_created())
 
 
 def _is_first() -> pl.Expr:

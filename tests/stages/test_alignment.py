@@ -30,7 +30,7 @@ def lane(
                 "communicator": "7", "peer": 1 - me, "process": me + 1, "device_id": me, "kernel_count": 1,
                 "staging_bytes": staging, "call_start_ns": issue, "start_ns": start, "end_ns": end,
             }  # fmt: skip
-            rows.append({**row, **({"rank": me} if more.get("created") else {}), **more.get(side, {})})  # type: ignore[dict-item]
+            rows.append({**row, "created": more.get("created"), **more.get(side, {})})  # type: ignore[dict-item]
     frame = pl.DataFrame(rows, schema=SCHEMA)
     return frame.with_columns(transfer_id=pl.int_range(len(rows), dtype=pl.UInt32, eager=True))
 

@@ -138,8 +138,11 @@ def test_of_a_meeting_the_side_that_knows_its_size_stands() -> None:
 
 
 def test_recorded_creation_tells_where_a_sequence_starts() -> None:
-    assert paired(send(rank=0), recv(rank=1))[0]["pairing_proof"].to_list() == ["start", "start"]
-    assert paired(send(rank=0), recv())[0]["pairing_proof"].to_list() == [None, None]
+    made = {"created": True}
+    assert paired(send(**made), recv(**made))[0]["pairing_proof"].to_list() == ["start", "start"]
+    assert paired(send(**made), recv(created=False))[0]["pairing_proof"].to_list() == [None, None]
+    # Rows of advanced tracing name a rank whenever they were recorded.
+    assert paired(send(rank=0), recv(rank=1))[0]["pairing_proof"].to_list() == [None, None]
     assert paired(send())[0]["pairing_proof"].to_list() == [None]
 
 
@@ -209,6 +212,71 @@ def test_a_group_over_several_devices_never_doubles() -> None:
 def test_self_copies_follow_from_inferred_ranks() -> None:
     frame, _ = paired(send(), recv())
     assert frame["is_self"].to_list() == [False, False]
+
+
+def named(row: dict[str, object], key: str = "ucx-tag:1", **more: object) -> dict[str, object]:
+    return {**row, "transport": "ucx", "communicator": None, "peer": None, "match_key": key, **more}
+
+
+def test_a_name_that_occurs_once_on_each_side_is_proof() -> None:
+    frame, anomalies = paired(named(send()), named(recv()))
+    assert frame["pairing"].to_list() == ["named", "named"]
+    assert frame["pairing_proof"].to_list() == ["name", "name"]
+    assert not anomalies
+
+
+def test_a_name_used_again_proves_nothing() -> None:
+    frame, _ = paired(named(send()), named(recv()), named(send()), named(recv()))
+    assert frame["pair_id"].to_list() == [0, 0, 1, 1]
+    assert frame["pairing_proof"].null_count() == 4
+
+
+def test_a_name_used_again_does_not_pair_across_a_cut_or_backwards_in_time() -> None:
+    frame, anomalies = paired(named(send()), named(recv()), named(send()))
+    assert frame["pair_id"].null_count() == 3
+    assert anomalies == {"lanes-that-do-not-pair": 1, "movements-counted-by-side": 1}
+    ms = 1_000_000
+    rows = [named(send(), start_ns=k * ms, end_ns=k * ms + 9) for k in (1, 2, 3)]
+    rows += [named(recv(), start_ns=k * ms, end_ns=k * ms + 9) for k in (0, 1, 2)]
+    frame, anomalies = paired(*rows)
+    assert frame["pair_id"].null_count() == 6
+    assert anomalies["lanes-that-do-not-pair"] == 1
+    once, _ = paired(rows[0], rows[3])
+    assert once["pair_id"].null_count() == 2
+    # A call that posts a receive ends before the message comes.
+    called, _ = paired(rows[0], {**rows[3], "interval_kind": "call"})
+    assert called["pairing_proof"].to_list() == ["name", "name"]
+
+
+@pytest.mark.parametrize("near", [None, "A"])
+def test_one_tag_between_other_workers_is_another_name(near: str | None) -> None:
+    rows = [
+        named(send(), src_end="A", dst_end="B"),
+        named(send(), src_end="C", dst_end="D", process=3),
+        named(recv(), src_end=near and "C", dst_end="D", process=4),
+        named(recv(), src_end=near, dst_end="B"),
+    ]
+    frame, _ = paired(*rows)
+    ids = frame["pair_id"].to_list()
+    assert (ids[0], ids[1]) == (ids[3], ids[2])
+    assert len(set(ids)) == 2
+    assert set(frame["pairing_proof"]) == {"name"}
+
+
+def test_two_sides_of_one_name_may_differ_a_little_in_size() -> None:
+    frame, anomalies = paired(named(send(1000)), named(recv(1050)))
+    assert frame["pair_id"].to_list() == [0, 0]
+    assert frame.filter("is_movement")["bytes"].to_list() == [1050]
+    assert anomalies == {"named-sizes-differ": 1}
+    frame, anomalies = paired(named(send(1000)), named(recv(1060)))
+    assert frame["pair_id"].null_count() == 2
+    assert anomalies == {"named-sizes-differ": 1}
+
+
+def test_an_xfer_of_both_sides_in_one_process_is_one_movement() -> None:
+    both = {"process": 1, "device_id": 0}
+    assert len(standing(paired(named(send(), "xfer:a"), named(recv(), "xfer:a", **both))[0])) == 1
+    assert len(standing(paired(named(send()), named(recv(), **both))[0])) == 2
 
 
 def test_sides_that_disagree_on_purpose_are_kv_and_counted() -> None:
