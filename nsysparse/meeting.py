@@ -5,11 +5,15 @@ from collections.abc import Iterator
 
 import polars as pl
 
-FACTS = ["communicator", "bytes", "source", "target"]
+from nsysparse.naming import XFER
+
+FACTS = ["communicator", "bytes", "source", "target", "src_end", "dst_end", "xfer", "tag"]
 MOST_CANDIDATES = 4_000_000
 """Pairs of groups that are looked at; hostile traces could ask for billions."""
 TWO_SIDED = ("nccl", "ucx", "annotated")
-"""Transports of which both sides leave rows; of others only the side that acts does, so two rows are two movements."""
+"""Transports of which both sides leave rows; of others only the side that acts does, so two rows are two movements.
+
+UCX's put and get are of the others (`is_one_sided`)."""
 ANNOTATED = "annotated"
 """Annotations may stand for the other side of a movement that a one-sided transport recorded."""
 
@@ -19,8 +23,8 @@ def meetings(transfers: pl.DataFrame, anomalies: Counter[str]) -> tuple[list[int
 
     Args:
         transfers: Unpaired sends and receives: `transfer_id`, `sending`, `decided` (whether their purpose is known),
-            `transport`, `communicator`, `bytes`, `bytes_source`, `rank`, `peer`, `node`, `device_count`,
-            `call_start_ns`.
+            `transport`, `communicator`, `bytes`, `bytes_source`, `rank`, `peer`, `src_end`, `dst_end`, `match_key`,
+            `is_one_sided`, `node`, `device_count`, `call_start_ns`.
         anomalies: Counts groups that are not compared, as there are too many that agree in too little.
 
     Returns:
@@ -62,13 +66,18 @@ def meetings(transfers: pl.DataFrame, anomalies: Counter[str]) -> tuple[list[int
 
 def _groups(transfers: pl.DataFrame) -> pl.DataFrame:
     """Transfers of which the same is known, in order of time, with a number for each group in order of its first."""
+    # A tag and the id of an annotation are no two names of one kind: they do not contradict each other.
+    is_xfer = pl.col("match_key").str.starts_with(XFER)
     placed = transfers.with_columns(
+        xfer=pl.when(is_xfer).then("match_key"),
+        tag=pl.when(~is_xfer).then("match_key"),
+        is_one_sided=pl.col("is_one_sided").fill_null(value=False) | ~pl.col("transport").is_in(TWO_SIDED),
         source=pl.when("sending").then("rank").otherwise("peer"),
         target=pl.when("sending").then("peer").otherwise("rank"),
     )
     return (
         placed.sort("call_start_ns", "transfer_id", nulls_last=True)
-        .group_by(*FACTS, "transport", "sending", "decided", "node", maintain_order=True)
+        .group_by(*FACTS, "transport", "is_one_sided", "sending", "decided", "node", maintain_order=True)
         .agg(pl.col("bytes_source").min(), ids="transfer_id", several_devices=(pl.col("device_count") > 1).any())
         .with_row_index("group")
     )
@@ -99,7 +108,8 @@ def _candidates(groups: pl.DataFrame, anomalies: Counter[str]) -> Iterator[tuple
                 continue
             met = sends.join(recvs, on=both) if both else sends.join(recvs, how="cross")
             apart = pl.col("node").ne_missing(pl.col("node_right"))
-            alike = (pl.col("transport") == pl.col("transport_right")) & pl.col("transport").is_in(TWO_SIDED)
+            two_sided = ~pl.col("is_one_sided") & ~pl.col("is_one_sided_right")
+            alike = (pl.col("transport") == pl.col("transport_right")) & two_sided
             told = (pl.col("transport") == ANNOTATED) ^ (pl.col("transport_right") == ANNOTATED)
             found.append(
                 met.filter(apart | pl.col("several_devices") | pl.col("several_devices_right"))

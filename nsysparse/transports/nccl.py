@@ -152,7 +152,8 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
         call_end_ns="end_ns",
         issue=pl.col("range_id").cast(pl.Int64),
     )
-    work = kernels.filter("serves_calls").group_by("owner", "replay").agg(
+    latest = pl.col("start_ns") == pl.col("start_ns").max().over("process", "device_id", "stream_id")
+    work = kernels.with_columns(latest=latest).filter("serves_calls").group_by("owner", "replay").agg(
         pl.col("pass_number").first(),
         pl.col("launch_thread", "launch_start_ns", "launch_end_ns").first(),
         pl.col("start_ns").min(),
@@ -165,6 +166,8 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
         device_count=pl.col("device_id").n_unique().cast(pl.UInt32),
         gpu_id=pl.when(pl.col("device_id").n_unique() == 1).then(pl.col("gpu_id").first()),
         channels=pl.col("grid_x").max(),
+        # The capture may have ended before further kernels of this group ran.
+        is_last=pl.col("latest").any(),
         replay_key=REPLAY_KEYS_FROM + pl.col("op_id").cast(pl.Int64).min(),
     )  # fmt: skip
     calls = calls.join(
@@ -177,7 +180,7 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
     calls = calls.with_columns(
         kernel_ops=pl.when(pl.col("kernel_count").is_not_null()).then(pl.len().over("group_key")).cast(pl.UInt32),
         kernel_count=pl.col("kernel_count").fill_null(0),
-    )
+    ).with_columns(is_last=pl.when(pl.col("kernel_ops") > 1).then("is_last"))
     calls = _with_ranks(trace, calls)
     calls = _share_time(calls)
     return calls.with_columns(pl.col("communicator").cast(pl.String)).drop("range_id", "owner", "length")

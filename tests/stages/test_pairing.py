@@ -214,7 +214,7 @@ def test_self_copies_follow_from_inferred_ranks() -> None:
     assert frame["is_self"].to_list() == [False, False]
 
 
-def named(row: dict[str, object], key: str = "ucx-tag:1", **more: object) -> dict[str, object]:
+def named(row: dict[str, object], key: str | None = "ucx-tag:1", **more: object) -> dict[str, object]:
     return {**row, "transport": "ucx", "communicator": None, "peer": None, "match_key": key, **more}
 
 
@@ -320,3 +320,21 @@ def test_too_many_that_agree_in_too_little_are_counted_on_both_sides(monkeypatch
     frame, anomalies = paired(*sends, *receives)
     assert len(standing(frame)) == 4
     assert anomalies["meetings-too-many"] == 2
+
+
+def test_names_or_ends_that_differ_rule_a_meeting_out() -> None:
+    assert len(standing(paired(named(send(), "xfer:a"), named(recv(), "xfer:b"))[0])) == 2
+    assert len(standing(paired(named(send()), named(recv(), "ucx-tag:2"))[0])) == 2
+    ends = [named(send(), None, src_end="A", dst_end="B"), named(recv(), None, src_end="C", dst_end="D")]
+    assert len(standing(paired(*ends)[0])) == 2
+    # A tag says nothing against the id of an annotation.
+    told = named(recv(), "xfer:a", transport="annotated")
+    assert len(standing(paired(named(send()), told)[0])) == 1
+
+
+def test_a_put_and_a_get_are_two_movements_but_an_annotation_may_be_either() -> None:
+    put, get = (named(row, None, is_one_sided=True) for row in (send(), recv()))
+    assert standing(paired(put, get)[0]) == ["send", "recv"]
+    assert len(standing(paired(put, named(recv(), None, transport="annotated"))[0])) == 1
+    streamed = [named(row, None, is_one_sided=False) for row in (send(), recv())]
+    assert len(standing(paired(*streamed)[0])) == 1
