@@ -121,3 +121,50 @@ def _candidates(groups: pl.DataFrame, anomalies: Counter[str]) -> Iterator[tuple
             pl.concat(found).sort("shared", "group", "group_right", descending=[True, False, False])
             .select("group", "group_right").iter_rows()
         )  # fmt: skip
+
+
+def copy_pairs(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Copies, whose row has both ends, beside the annotation with which the other process tells of them.
+
+    Args:
+        transfers: Unpaired, with `transfer_id`, `transport`, `side`, `is_self`, `match_key`, `bytes`, `purpose`,
+            `process`, `trace_id`, `call_start_ns`.
+
+    Returns:
+        `send`, `recv`, `pairing`, `proof`: by a name that both have once, else of one size the k-th with the k-th where
+        there are equally many of both, of other processes.
+    """
+    one = pl.struct("trace_id", "process")
+    copies = transfers.filter(
+        (pl.col("side") == "copy") & (pl.col("transport") != ANNOTATED)
+        & ~pl.col("is_self").fill_null(value=False) & (pl.col("purpose") != "other")
+    ).with_columns(place=one)  # fmt: skip
+    told = transfers.filter((pl.col("transport") == ANNOTATED) & pl.col("side").is_in(["send", "recv"]))
+    told = told.with_columns(place=one)
+
+    def met(copies: pl.DataFrame, told: pl.DataFrame, key: str) -> pl.DataFrame:
+        order = pl.struct("call_start_ns", "transfer_id").rank("ordinal").over(key)
+        sides = [
+            part.filter(pl.col(key).is_not_null()).select(
+                key, "transfer_id", "side", "place", k=order, count=pl.len().over(key)
+            )
+            for part in (copies, told)
+        ]
+        both = sides[0].join(sides[1], on=[key, "k", "count"])
+        return both.filter((pl.col("place") != pl.col("place_right")).all().over(key))
+
+    named = met(copies, told, "match_key").filter(pl.col("count") == 1)
+    nameless = [part.filter(pl.col("match_key").is_null()) for part in (copies, told)]
+    sized = met(nameless[0], nameless[1], "bytes")
+    receives = pl.col("side_right") == "recv"
+    return pl.concat(
+        [
+            part.select(
+                send=pl.when(receives).then("transfer_id").otherwise("transfer_id_right"),
+                recv=pl.when(receives).then("transfer_id_right").otherwise("transfer_id"),
+                pairing=pl.lit(pairing),
+                proof=pl.lit(proof, pl.String),
+            )
+            for part, pairing, proof in ((named, "named", "name"), (sized, "positional", None))
+        ]
+    )

@@ -12,7 +12,7 @@ import polars as pl
 
 from nsysparse.alignment import LANE, align
 from nsysparse.frames import pid
-from nsysparse.meeting import ANNOTATED, meetings
+from nsysparse.meeting import ANNOTATED, copy_pairs, meetings
 from nsysparse.naming import named_pairs
 
 NODE = ["trace_id", "process", "gpu"]
@@ -34,9 +34,11 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     ranked = _with_ranks(_with_gpu(transfers))
     named = named_pairs(ranked, anomalies)
     members = pl.concat([named["send"], named["recv"]])
-    lanes = _with_lanes(ranked.filter(~pl.col("transfer_id").is_in(members.implode())))
+    rest = ranked.filter(~pl.col("transfer_id").is_in(members.implode()))
+    copied = copy_pairs(rest)
+    lanes = _with_lanes(rest)
     aligned = align(lanes, anomalies)
-    pairs = pl.concat([named, aligned.select("send", "recv", "pairing", "proof")])
+    pairs = pl.concat([named, copied, aligned.select("send", "recv", "pairing", "proof")])
     paired = _join_pairs(ranked, pairs, anomalies)
     # What a realigned lane leaves over is known to have its other side outside the capture.
     slid = lanes.join(aligned.filter("slid").select(*LANE).unique(), on=LANE, how="semi", nulls_equal=True)

@@ -338,3 +338,14 @@ def test_a_put_and_a_get_are_two_movements_but_an_annotation_may_be_either() -> 
     assert len(standing(paired(put, named(recv(), None, transport="annotated"))[0])) == 1
     streamed = [named(row, None, is_one_sided=False) for row in (send(), recv())]
     assert len(standing(paired(*streamed)[0])) == 1
+
+
+@pytest.mark.parametrize("key", ["xfer:a", None])
+def test_a_copy_and_the_other_process_telling_of_it_are_one_movement(key: str | None) -> None:
+    copy = named(send(), key, transport="memcpy", side="copy")
+    told = named(recv(), key, transport="annotated", purpose="kv", purpose_rule="own/kv_transfer")
+    frame, _ = paired(copy, told)
+    assert frame["pair_id"].to_list() == [0, 0]
+    assert frame.filter("is_movement").select("transport", "purpose").rows() == [("memcpy", "kv")]
+    assert len(standing(paired(copy, {**told, "bytes": 9, "match_key": None})[0])) == 2
+    assert len(standing(paired(copy, {**told, "process": 1})[0])) == 2
