@@ -5,7 +5,8 @@ both sides before the first message, counting is proof. Else one side may lack m
 so that all pairs are shifted: then the sizes, or the clock, may say by how much. What none of them says is not proven.
 
 - `start`: both sides recorded the communicator's creation, so no message before is missing.
-- `sizes`: of all ways to slide one sequence of sizes along the other just one fits, and it has enough different sizes.
+- `sizes`: of all ways to slide one sequence of sizes along the other just one fits, it has enough different sizes, and
+  both sides are on one clock, which does not contradict.
 - `clock`: on one clock, sends and receives end together, of messages so large that both kernels must have been there.
 """
 
@@ -76,7 +77,7 @@ def align(lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     slides = _slides(met, doubtful)
     settled = tally.join(slides, on=LANE, how="left", nulls_equal=True).with_columns(
         proof=pl.coalesce("slid_proof", "proof"),
-        shift=pl.when(pl.col("slid_proof").is_not_null()).then("slid_shift").when("agrees").then(0),
+        shift=pl.when(pl.col("slid_shift").is_not_null()).then("slid_shift").when("agrees").then(0),
     )
     unsettled = settled.filter(pl.col("shift").is_null()).height
     if unsettled:
@@ -91,7 +92,7 @@ def _met(lanes: pl.DataFrame) -> pl.DataFrame:
     """Sends beside receives, k-th with k-th, as far as there are any, and how well they fit."""
     side = {
         name: lanes.filter(pl.col("side") == name).select(
-            *LANE, "k", "node", "created",
+            *LANE, "k", "node", pl.col("created").fill_null(value=False),
             pl.col("transfer_id").alias(name),
             *(pl.col(column).alias(f"{name}_{column}") for column in ("bytes", "trace_id", "start_ns", "end_ns")),
             pl.col("staging_bytes").alias(f"{name}_staging"),
@@ -184,10 +185,8 @@ class _Side:
             yield cls(sizes[part], starts[part], ends[part], staging[part], clock=one)
 
 
-def _slide(sends: _Side, receives: _Side, *, from_start: bool) -> tuple[int, str] | None:
-    """How far receives are ahead in the sequence (send i met receive i + shift), and what proves it."""
-    if from_start:  # nothing is missing at the head: one side has only recorded more of the tail
-        return (0, START) if _agree(sends, receives, 0) else None
+def _slide(sends: _Side, receives: _Side, *, from_start: bool) -> tuple[int, str | None] | None:
+    """How far receives are ahead in the sequence (send i met receive i + shift), and what proves it, if anything."""
     fitting = fitting_shifts(sends.sizes, receives.sizes)
     by_clock = _shift_by_clock(sends, receives)
     if by_clock is not None and by_clock in fitting and _agree(sends, receives, by_clock):
@@ -197,8 +196,10 @@ def _slide(sends: _Side, receives: _Side, *, from_start: bool) -> tuple[int, str
         part, _ = _overlap(shift, len(sends.sizes), len(receives.sizes))
         told = sends.sizes[part]
         if len(told) >= _LEAST_PAIRS and len(np.unique(told)) >= _LEAST_SIZES:
-            return shift, SIZES
-    return None
+            # Two files may hold two runs of the same requests, which look alike.
+            return shift, SIZES if sends.clock is not None and sends.clock == receives.clock else None
+    # Nothing is missing at the head, but one side has more: of the tail, or a row of the other side was lost anywhere.
+    return (0, None) if from_start and _agree(sends, receives, 0) else None
 
 
 def _overlap(shift: int, sends: int, receives: int) -> tuple[slice, slice]:
@@ -216,7 +217,11 @@ def _agree(sends: _Side, receives: _Side, shift: int) -> bool:
     if sends.clock is None or sends.clock != receives.clock:
         return True
     timed = (sends.ends[ours] >= 0) & (receives.ends[theirs] >= 0)
-    return bool((receives.ends[theirs][timed] >= sends.starts[ours][timed] - CLOCK_SLACK_NS).all())
+    in_time = receives.ends[theirs] >= sends.starts[ours] - CLOCK_SLACK_NS
+    # What cannot be buffered cannot have left before its receive began.
+    small = sends.sizes[ours] <= np.maximum(sends.staging[ours], receives.staging[theirs])
+    waited = small | (sends.ends[ours] >= receives.starts[theirs] - CLOCK_SLACK_NS)
+    return bool((in_time & waited)[timed].all())
 
 
 def _shift_by_clock(sends: _Side, receives: _Side) -> int | None:

@@ -1,8 +1,9 @@
 """Kernels that met: one group of NCCL kernels on each side, in the same time on one clock.
 
 Kernels pair before transfers do: a kernel may serve many Sends and Receives, and only kernels have times. Where calls
-were paired, their kernels met. Where no peer was recorded but exactly two devices ran equally many such kernels, and
-each overlaps its counterpart, the k-th met the k-th (`positional`): that pairs kernels, not calls.
+were paired, their kernels met. Where no peer was recorded but exactly two devices ran equally many such kernels, each
+overlaps its counterpart and one can have sent what the other received, the k-th met the k-th (`positional`): that pairs
+kernels, not calls.
 """
 
 import dataframely as dy
@@ -96,6 +97,8 @@ def _by_position(timed: pl.DataFrame) -> pl.DataFrame:
         .group_by(*GROUP)
         .agg(
             nameless=pl.col("pair_id").is_null().all() & pl.col("peer").is_null().all(),
+            can_send=(pl.col("side").is_null() | (pl.col("side") == "send")).any(),
+            can_receive=(pl.col("side").is_null() | (pl.col("side") == "recv")).any(),
             gpu=pl.col("gpu").first(),
             start_ns=pl.col("start_ns").min(),
             end_ns=pl.col("end_ns").max(),
@@ -115,7 +118,9 @@ def _by_position(timed: pl.DataFrame) -> pl.DataFrame:
     one, other = two.filter(pl.col("gpu") == pl.col("first")), two.filter(pl.col("gpu") != pl.col("first"))
     met = one.join(other, on=["trace_id", "k"])
     overlap = pl.min_horizontal("end_ns", "end_ns_right") > pl.max_horizontal("start_ns", "start_ns_right")
-    sure = met.filter(overlap.all().over("trace_id"))
+    # Two devices that both only send talk to others, however well their kernels overlap.
+    fit = (pl.col("can_send") & pl.col("can_receive_right")) | (pl.col("can_receive") & pl.col("can_send_right"))
+    sure = met.filter((overlap & fit).all().over("trace_id"))
     return sure.select(
         "trace_id",
         pairing=pl.lit(POSITIONAL),

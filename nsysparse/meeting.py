@@ -5,11 +5,15 @@ from collections.abc import Iterator
 
 import polars as pl
 
-FACTS = ["communicator", "bytes", "source", "target"]
+from nsysparse.naming import XFER
+
+FACTS = ["communicator", "bytes", "source", "target", "src_end", "dst_end", "xfer", "tag"]
 MOST_CANDIDATES = 4_000_000
 """Pairs of groups that are looked at; hostile traces could ask for billions."""
 TWO_SIDED = ("nccl", "ucx", "annotated")
-"""Transports of which both sides leave rows; of others only the side that acts does, so two rows are two movements."""
+"""Transports of which both sides leave rows; of others only the side that acts does, so two rows are two movements.
+
+UCX's put and get are of the others (`is_one_sided`)."""
 ANNOTATED = "annotated"
 """Annotations may stand for the other side of a movement that a one-sided transport recorded."""
 
@@ -19,8 +23,8 @@ def meetings(transfers: pl.DataFrame, anomalies: Counter[str]) -> tuple[list[int
 
     Args:
         transfers: Unpaired sends and receives: `transfer_id`, `sending`, `decided` (whether their purpose is known),
-            `transport`, `communicator`, `bytes`, `bytes_source`, `rank`, `peer`, `node`, `device_count`,
-            `call_start_ns`.
+            `transport`, `communicator`, `bytes`, `bytes_source`, `rank`, `peer`, `src_end`, `dst_end`, `match_key`,
+            `is_one_sided`, `node`, `device_count`, `call_start_ns`.
         anomalies: Counts groups that are not compared, as there are too many that agree in too little.
 
     Returns:
@@ -62,13 +66,18 @@ def meetings(transfers: pl.DataFrame, anomalies: Counter[str]) -> tuple[list[int
 
 def _groups(transfers: pl.DataFrame) -> pl.DataFrame:
     """Transfers of which the same is known, in order of time, with a number for each group in order of its first."""
+    # A tag and the id of an annotation are no two names of one kind: they do not contradict each other.
+    is_xfer = pl.col("match_key").str.starts_with(XFER)
     placed = transfers.with_columns(
+        xfer=pl.when(is_xfer).then("match_key"),
+        tag=pl.when(~is_xfer).then("match_key"),
+        is_one_sided=pl.col("is_one_sided").fill_null(value=False) | ~pl.col("transport").is_in(TWO_SIDED),
         source=pl.when("sending").then("rank").otherwise("peer"),
         target=pl.when("sending").then("peer").otherwise("rank"),
     )
     return (
         placed.sort("call_start_ns", "transfer_id", nulls_last=True)
-        .group_by(*FACTS, "transport", "sending", "decided", "node", maintain_order=True)
+        .group_by(*FACTS, "transport", "is_one_sided", "sending", "decided", "node", maintain_order=True)
         .agg(pl.col("bytes_source").min(), ids="transfer_id", several_devices=(pl.col("device_count") > 1).any())
         .with_row_index("group")
     )
@@ -99,7 +108,8 @@ def _candidates(groups: pl.DataFrame, anomalies: Counter[str]) -> Iterator[tuple
                 continue
             met = sends.join(recvs, on=both) if both else sends.join(recvs, how="cross")
             apart = pl.col("node").ne_missing(pl.col("node_right"))
-            alike = (pl.col("transport") == pl.col("transport_right")) & pl.col("transport").is_in(TWO_SIDED)
+            two_sided = ~pl.col("is_one_sided") & ~pl.col("is_one_sided_right")
+            alike = (pl.col("transport") == pl.col("transport_right")) & two_sided
             told = (pl.col("transport") == ANNOTATED) ^ (pl.col("transport_right") == ANNOTATED)
             found.append(
                 met.filter(apart | pl.col("several_devices") | pl.col("several_devices_right"))
@@ -111,3 +121,50 @@ def _candidates(groups: pl.DataFrame, anomalies: Counter[str]) -> Iterator[tuple
             pl.concat(found).sort("shared", "group", "group_right", descending=[True, False, False])
             .select("group", "group_right").iter_rows()
         )  # fmt: skip
+
+
+def copy_pairs(transfers: pl.DataFrame) -> pl.DataFrame:
+    """Copies, whose row has both ends, beside the annotation with which the other process tells of them.
+
+    Args:
+        transfers: Unpaired, with `transfer_id`, `transport`, `side`, `is_self`, `match_key`, `bytes`, `purpose`,
+            `process`, `trace_id`, `call_start_ns`.
+
+    Returns:
+        `send`, `recv`, `pairing`, `proof`: by a name that both have once, else of one size the k-th with the k-th where
+        there are equally many of both, of other processes.
+    """
+    one = pl.struct("trace_id", "process")
+    copies = transfers.filter(
+        (pl.col("side") == "copy") & (pl.col("transport") != ANNOTATED)
+        & ~pl.col("is_self").fill_null(value=False) & (pl.col("purpose") != "other")
+    ).with_columns(place=one)  # fmt: skip
+    told = transfers.filter((pl.col("transport") == ANNOTATED) & pl.col("side").is_in(["send", "recv"]))
+    told = told.with_columns(place=one)
+
+    def met(copies: pl.DataFrame, told: pl.DataFrame, key: str) -> pl.DataFrame:
+        order = pl.struct("call_start_ns", "transfer_id").rank("ordinal").over(key)
+        sides = [
+            part.filter(pl.col(key).is_not_null()).select(
+                key, "transfer_id", "side", "place", k=order, count=pl.len().over(key)
+            )
+            for part in (copies, told)
+        ]
+        both = sides[0].join(sides[1], on=[key, "k", "count"])
+        return both.filter((pl.col("place") != pl.col("place_right")).all().over(key))
+
+    named = met(copies, told, "match_key").filter(pl.col("count") == 1)
+    nameless = [part.filter(pl.col("match_key").is_null()) for part in (copies, told)]
+    sized = met(nameless[0], nameless[1], "bytes")
+    receives = pl.col("side_right") == "recv"
+    return pl.concat(
+        [
+            part.select(
+                send=pl.when(receives).then("transfer_id").otherwise("transfer_id_right"),
+                recv=pl.when(receives).then("transfer_id_right").otherwise("transfer_id"),
+                pairing=pl.lit(pairing),
+                proof=pl.lit(proof, pl.String),
+            )
+            for part, pairing, proof in ((named, "named", "name"), (sized, "positional", None))
+        ]
+    )

@@ -12,7 +12,8 @@ import polars as pl
 
 from nsysparse.alignment import LANE, align
 from nsysparse.frames import pid
-from nsysparse.meeting import ANNOTATED, meetings
+from nsysparse.meeting import ANNOTATED, copy_pairs, meetings
+from nsysparse.naming import named_pairs
 
 NODE = ["trace_id", "process", "gpu"]
 RANKED = "nccl"
@@ -31,11 +32,13 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
         side's interval was recorded. The purpose that one side knows holds for both.
     """
     ranked = _with_ranks(_with_gpu(transfers))
-    named = _named_pairs(ranked)
+    named = named_pairs(ranked, anomalies)
     members = pl.concat([named["send"], named["recv"]])
-    lanes = _with_lanes(ranked.filter(~pl.col("transfer_id").is_in(members.implode())))
+    rest = ranked.filter(~pl.col("transfer_id").is_in(members.implode()))
+    copied = copy_pairs(rest)
+    lanes = _with_lanes(rest)
     aligned = align(lanes, anomalies)
-    pairs = pl.concat([named, aligned.select("send", "recv", "pairing", "proof")])
+    pairs = pl.concat([named, copied, aligned.select("send", "recv", "pairing", "proof")])
     paired = _join_pairs(ranked, pairs, anomalies)
     # What a realigned lane leaves over is known to have its other side outside the capture.
     slid = lanes.join(aligned.filter("slid").select(*LANE).unique(), on=LANE, how="semi", nulls_equal=True)
@@ -100,9 +103,7 @@ def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
         maintain_order="left",
     )
     rank = pl.coalesce("rank", "inferred")
-    # A rank is recorded where the communicator was created: of that one the capture holds the first message.
     return joined.with_columns(
-        created=pl.col("rank").is_not_null(),
         rank=rank,
         is_self=pl.coalesce("is_self", rank == pl.col("peer")),
         node=pl.struct(NODE),
@@ -123,23 +124,6 @@ def _with_lanes(transfers: pl.DataFrame) -> pl.DataFrame:
     )
     order = pl.struct("call_start_ns", "transfer_id").rank("ordinal")
     return lanes.with_columns(k=order.over(*LANE, "side"))
-
-
-def _named_pairs(transfers: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of transfers whose two sides carry the same name of their own, k-th with k-th under each name."""
-    named = transfers.filter(pl.col("match_key").is_not_null() & pl.col("side").is_in(["send", "recv"]))
-    order = pl.struct("call_start_ns", "transfer_id").rank("ordinal")
-    keyed = named.with_columns(k=order.over("match_key", "side"), count=pl.len().over("match_key", "side"))
-    key = ["match_key", "k", "count"]
-    sides = {
-        side: keyed.filter(pl.col("side") == side).select(*key, "node", "bytes", pl.col("transfer_id").alias(side))
-        for side in ("send", "recv")
-    }
-    met = sides["send"].join(sides["recv"], on=key)
-    apart = pl.col("node").ne_missing(pl.col("node_right"))
-    fits = (pl.col("bytes") == pl.col("bytes_right")).fill_null(value=True)
-    agreed = met.filter((apart & fits).all().over("match_key"))
-    return agreed.select("send", "recv", pairing=pl.lit("named"), proof=pl.lit("name"))
 
 
 def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
@@ -185,7 +169,6 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
         bytes_source=pl.coalesce("bytes_source", "partner_source"),
         is_movement=pl.when(pl.col("pair_id").is_not_null()).then(stands).otherwise(pl.lit(value=True)),
     ).drop(
-        "created",
         "partner_start",
         "partner_purpose",
         "partner_rule",

@@ -26,6 +26,10 @@ class Found(dy.Schema):
     channels = dy.Int64(nullable=True, metadata={"about": "NCCL channels; they bound what can be buffered"})
     staging_bytes = dy.Int64(nullable=False, metadata={"about": "what may be buffered between its two ends"})
     kernel_ops = dy.UInt32(nullable=True, metadata={"about": "transfers that the same kernels serve"})
+    is_last = dy.Bool(
+        nullable=True,
+        metadata={"about": "its kernels are the last of their stream: more of its group may lie beyond the capture"},
+    )
     kernel_count = dy.UInt32(nullable=False, metadata={"about": "kernels that serve it (and its group)"})
     device_count = dy.UInt32(nullable=True, metadata={"about": "devices on which these kernels ran"})
     group_key = dy.Int64(
@@ -44,6 +48,7 @@ class Found(dy.Schema):
     rank_count = dy.Int64(
         nullable=True, metadata={"about": "ranks in the communicator, where its creation was recorded"}
     )
+    created = dy.Bool(nullable=True, metadata={"about": "the communicator's creation was recorded on this side"})
     is_self = dy.Bool(nullable=True, metadata={"about": "peer is the own rank; null when either is unknown"})
     is_first_use = dy.Bool(nullable=True, metadata={"about": "pays connection set-up; null without communicator"})
     device_id = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal of the device"})
@@ -67,6 +72,7 @@ class Found(dy.Schema):
     match_key = dy.String(
         nullable=True, metadata={"about": "equal on both sides of a movement that names itself (`xfer=`, a UCP tag)"}
     )
+    is_one_sided = dy.Bool(nullable=True, metadata={"about": "only the side that acts leaves a row (UCX put and get)"})
     scope_id = dy.UInt32(
         nullable=True, metadata={"about": "the range that announces this very transfer, where there is one"}
     )

@@ -71,10 +71,15 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
     together = pl.when(has_unknown_end()).then("sure_bytes").otherwise(pl.col("sure_bytes").sum().over(window))
     return sure.with_columns(
         tight=pl.col("tight") & alone & ~has_unknown_end(),
-        sure_gb_s=pl.when(pl.col("sure_bytes").is_not_null()).then(
+        sure_gb_s=pl.when(pl.col("sure_bytes").is_not_null() & ~may_be_cut()).then(
             together / (pl.col("sure_end_ns") - pl.col("sure_start_ns"))
         ),
     )
+
+
+def may_be_cut() -> pl.Expr:
+    """Movements of groups of which more kernels may lie beyond the end of the capture: these bytes took longer."""
+    return pl.col("is_last").fill_null(value=False)
 
 
 def has_unknown_end() -> pl.Expr:
@@ -186,7 +191,7 @@ def wire_rate() -> pl.Expr:
 def kernel_rate() -> pl.Expr:
     """GB/s over a movement's own interval, waiting included; null where buffers could have held all of it."""
     sure, span = pl.col("bytes") - pl.col("staging_bytes"), pl.col("end_ns") - pl.col("start_ns")
-    return pl.when((span > 0) & (sure > 0) & ~called()).then(sure / span)
+    return pl.when((span > 0) & (sure > 0) & ~called() & ~may_be_cut()).then(sure / span)
 
 
 def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
@@ -199,7 +204,7 @@ def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
         `LINK`, `headline_gb_s`, `headline_basis`, `headline_is_bound` (whether the true rate may well be higher),
         `headline_bytes_share` (of the link's bytes it rests on) and `delivered_gb_s`, for links that prove any.
     """
-    sized = _in_units(sure.filter(pl.col("bytes").is_not_null()))
+    sized = _in_units(sure.filter(pl.col("bytes").is_not_null() & ~may_be_cut()))
     # A part of the movements proves the link's rate as well as all of them; only it must not be a few lucky ones.
     rows = pl.concat(
         [

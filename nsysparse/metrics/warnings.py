@@ -24,8 +24,8 @@ MESSAGES = {
     " there is not traced to its call",
     "graph-nodes-without-thread": "nodes of CUDA graphs without a thread, left out: what was captured there is not"
     " traced to its call",
-    "lanes-that-do-not-pair": "sequences of sends and receives that both sides recorded but whose counts or sizes"
-    " differ; the side with more was counted",
+    "lanes-that-do-not-pair": "sequences of sends and receives that both sides recorded but whose counts, sizes"
+    " or times do not agree; the side with more was counted",
     "launches-repeated": "surplus CUDA calls of the same process and correlation id; the latest before the work won",
     "layers-unreadable": "transfers in an annotation whose layer is neither a number, a span nor `all` with a known"
     " number of layers",
@@ -33,6 +33,8 @@ MESSAGES = {
     " them all; both sides were counted",
     "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"
     " only the side with more transfers was counted",
+    "named-sizes-differ": "transfers that carry one name on both sides but differ in size: up to 5 % they are one"
+    " movement of the standing side's size, beyond that both sides were counted",
     "nixl-completions-without-post": "completions of NIXL requests whose post was not recorded, or that follow another"
     " completion of the same post; no transfer was made of them",
     "nixl-never-completed": "NIXL transfers whose completion was not recorded: their time is unknown",

@@ -49,6 +49,7 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     ranges = _ranges(trace, ops)
     kernels = _kernels(trace, ops, ranges)
     traced, served = find_traced(trace, kernels.filter(~pl.col("serves_calls")))
+    traced = _with_creation(trace, traced)
     lone = _from_lone_kernels(kernels.filter(~pl.col("op_id").is_in(served)))
     calls = pl.concat([ranges, _puts(trace)], how="diagonal_relaxed")
     found = pl.concat([_from_calls(trace, calls, kernels), traced, lone], how="diagonal_relaxed")
@@ -151,7 +152,8 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
         call_end_ns="end_ns",
         issue=pl.col("range_id").cast(pl.Int64),
     )
-    work = kernels.filter("serves_calls").group_by("owner", "replay").agg(
+    latest = pl.col("start_ns") == pl.col("start_ns").max().over("process", "device_id", "stream_id")
+    work = kernels.with_columns(latest=latest).filter("serves_calls").group_by("owner", "replay").agg(
         pl.col("pass_number").first(),
         pl.col("launch_thread", "launch_start_ns", "launch_end_ns").first(),
         pl.col("start_ns").min(),
@@ -164,6 +166,8 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
         device_count=pl.col("device_id").n_unique().cast(pl.UInt32),
         gpu_id=pl.when(pl.col("device_id").n_unique() == 1).then(pl.col("gpu_id").first()),
         channels=pl.col("grid_x").max(),
+        # The capture may have ended before further kernels of this group ran.
+        is_last=pl.col("latest").any(),
         replay_key=REPLAY_KEYS_FROM + pl.col("op_id").cast(pl.Int64).min(),
     )  # fmt: skip
     calls = calls.join(
@@ -176,7 +180,7 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
     calls = calls.with_columns(
         kernel_ops=pl.when(pl.col("kernel_count").is_not_null()).then(pl.len().over("group_key")).cast(pl.UInt32),
         kernel_count=pl.col("kernel_count").fill_null(0),
-    )
+    ).with_columns(is_last=pl.when(pl.col("kernel_ops") > 1).then("is_last"))
     calls = _with_ranks(trace, calls)
     calls = _share_time(calls)
     return calls.with_columns(pl.col("communicator").cast(pl.String)).drop("range_id", "owner", "length")
@@ -196,9 +200,7 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     A process that drives several devices has one rank of the communicator on each: there the device tells which.
     """
     lane = ["process", "communicator"]
-    created = trace.payloads.filter(pl.col("rank").is_not_null() & pl.col("communicator").is_not_null()).join(
-        trace.ranges.select("range_id", "process"), on="range_id"
-    )
+    created = _creations(trace)
     only = created.group_by(lane).agg(
         pl.col("rank_count").max(),
         own=pl.when(pl.col("rank").n_unique() == 1).then(pl.col("rank").first()),
@@ -218,12 +220,34 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         known.with_columns(rank=pl.coalesce("own", "by_device"))
         .with_columns(
             is_self=pl.col("peer") == pl.col("rank"),
-            is_first_use=pl.when(pl.col("communicator").is_not_null()).then(
-                pl.col("created").fill_null(value=False) & pl.col("is_first_use")
-            ),
+            created=_was_created(),
         )
-        .drop("created", "own", "by_device")
+        .with_columns(
+            is_first_use=pl.when(pl.col("created").is_not_null()).then(pl.col("created") & pl.col("is_first_use"))
+        )
+        .drop("own", "by_device")
     )
+
+
+def _creations(trace: Trace) -> pl.DataFrame:
+    """What the calls that made a communicator said: no others name a rank in NCCL's payloads."""
+    return trace.payloads.filter(pl.col("rank").is_not_null() & pl.col("communicator").is_not_null()).join(
+        trace.ranges.select("range_id", "process"), on="range_id"
+    )
+
+
+def _was_created() -> pl.Expr:
+    """From `created` that is null where no creation was recorded: null only without communicator."""
+    return pl.when(pl.col("communicator").is_not_null()).then(pl.col("created").fill_null(value=False))
+
+
+def _with_creation(trace: Trace, traced: pl.DataFrame) -> pl.DataFrame:
+    """Rows of advanced tracing name their rank at any time: that is no creation, but one may be recorded beside."""
+    made = _creations(trace).select("process", pl.col("communicator").cast(pl.String)).unique()
+    known = traced.join(
+        made.with_columns(created=pl.lit(value=True)), on=["process", "communicator"], how="left", maintain_order="left"
+    )
+    return known.with_columns(created=_was_created())
 
 
 def _is_first() -> pl.Expr:

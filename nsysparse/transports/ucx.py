@@ -35,6 +35,7 @@ _SENDS = r"(?i)^ucp_(?:tag_send|stream_send|am_send|put)"
 _RECEIVES = r"(?i)^ucp_(?:tag_(?:msg_)?recv|stream_recv|am_recv|get)"
 _ACTIVE_MESSAGE = r"(?i)^ucp_am_"
 _TAGGED = r"(?i)^ucp_tag_"
+_ONE_SIDED = r"(?i)^ucp_(?:put|get)"
 # What both rows of an operation carry. A receive may be posted with more room than the message that came, and match
 # any tag: what is left over goes by the buffer alone.
 _KEYS = (["process", "address", "bytes", "tag"], ["process", "address"])
@@ -69,7 +70,9 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     )
     named = pl.col("name").str.contains(_TAGGED) & pl.col("side").is_not_null()
     keys = pl.Series([None if tag is None else f"ucx-tag:{tag:x}" for tag in met["tag"]], dtype=pl.String)
-    found = found.with_columns(match_key=pl.when(named).then(keys))
+    found = found.with_columns(
+        match_key=pl.when(named).then(keys), is_one_sided=pl.col("name").str.contains(_ONE_SIDED)
+    )
     return found_frame(
         found.sort("process", "thread", "call_start_ns", "start_ns", "event_id", nulls_last=True).with_columns(
             staging_bytes=pl.lit(EAGER_BYTES)

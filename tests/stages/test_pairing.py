@@ -138,8 +138,11 @@ def test_of_a_meeting_the_side_that_knows_its_size_stands() -> None:
 
 
 def test_recorded_creation_tells_where_a_sequence_starts() -> None:
-    assert paired(send(rank=0), recv(rank=1))[0]["pairing_proof"].to_list() == ["start", "start"]
-    assert paired(send(rank=0), recv())[0]["pairing_proof"].to_list() == [None, None]
+    made = {"created": True}
+    assert paired(send(**made), recv(**made))[0]["pairing_proof"].to_list() == ["start", "start"]
+    assert paired(send(**made), recv(created=False))[0]["pairing_proof"].to_list() == [None, None]
+    # Rows of advanced tracing name a rank whenever they were recorded.
+    assert paired(send(rank=0), recv(rank=1))[0]["pairing_proof"].to_list() == [None, None]
     assert paired(send())[0]["pairing_proof"].to_list() == [None]
 
 
@@ -211,6 +214,71 @@ def test_self_copies_follow_from_inferred_ranks() -> None:
     assert frame["is_self"].to_list() == [False, False]
 
 
+def named(row: dict[str, object], key: str | None = "ucx-tag:1", **more: object) -> dict[str, object]:
+    return {**row, "transport": "ucx", "communicator": None, "peer": None, "match_key": key, **more}
+
+
+def test_a_name_that_occurs_once_on_each_side_is_proof() -> None:
+    frame, anomalies = paired(named(send()), named(recv()))
+    assert frame["pairing"].to_list() == ["named", "named"]
+    assert frame["pairing_proof"].to_list() == ["name", "name"]
+    assert not anomalies
+
+
+def test_a_name_used_again_proves_nothing() -> None:
+    frame, _ = paired(named(send()), named(recv()), named(send()), named(recv()))
+    assert frame["pair_id"].to_list() == [0, 0, 1, 1]
+    assert frame["pairing_proof"].null_count() == 4
+
+
+def test_a_name_used_again_does_not_pair_across_a_cut_or_backwards_in_time() -> None:
+    frame, anomalies = paired(named(send()), named(recv()), named(send()))
+    assert frame["pair_id"].null_count() == 3
+    assert anomalies == {"lanes-that-do-not-pair": 1, "movements-counted-by-side": 1}
+    ms = 1_000_000
+    rows = [named(send(), start_ns=k * ms, end_ns=k * ms + 9) for k in (1, 2, 3)]
+    rows += [named(recv(), start_ns=k * ms, end_ns=k * ms + 9) for k in (0, 1, 2)]
+    frame, anomalies = paired(*rows)
+    assert frame["pair_id"].null_count() == 6
+    assert anomalies["lanes-that-do-not-pair"] == 1
+    once, _ = paired(rows[0], rows[3])
+    assert once["pair_id"].null_count() == 2
+    # A call that posts a receive ends before the message comes.
+    called, _ = paired(rows[0], {**rows[3], "interval_kind": "call"})
+    assert called["pairing_proof"].to_list() == ["name", "name"]
+
+
+@pytest.mark.parametrize("near", [None, "A"])
+def test_one_tag_between_other_workers_is_another_name(near: str | None) -> None:
+    rows = [
+        named(send(), src_end="A", dst_end="B"),
+        named(send(), src_end="C", dst_end="D", process=3),
+        named(recv(), src_end=near and "C", dst_end="D", process=4),
+        named(recv(), src_end=near, dst_end="B"),
+    ]
+    frame, _ = paired(*rows)
+    ids = frame["pair_id"].to_list()
+    assert (ids[0], ids[1]) == (ids[3], ids[2])
+    assert len(set(ids)) == 2
+    assert set(frame["pairing_proof"]) == {"name"}
+
+
+def test_two_sides_of_one_name_may_differ_a_little_in_size() -> None:
+    frame, anomalies = paired(named(send(1000)), named(recv(1050)))
+    assert frame["pair_id"].to_list() == [0, 0]
+    assert frame.filter("is_movement")["bytes"].to_list() == [1050]
+    assert anomalies == {"named-sizes-differ": 1}
+    frame, anomalies = paired(named(send(1000)), named(recv(1060)))
+    assert frame["pair_id"].null_count() == 2
+    assert anomalies == {"named-sizes-differ": 1}
+
+
+def test_an_xfer_of_both_sides_in_one_process_is_one_movement() -> None:
+    both = {"process": 1, "device_id": 0}
+    assert len(standing(paired(named(send(), "xfer:a"), named(recv(), "xfer:a", **both))[0])) == 1
+    assert len(standing(paired(named(send()), named(recv(), **both))[0])) == 2
+
+
 def test_sides_that_disagree_on_purpose_are_kv_and_counted() -> None:
     frame, anomalies = paired(
         send(purpose="other", purpose_rule="torch/all-to-all"), recv(purpose="kv", purpose_rule="own/kv_transfer")
@@ -252,3 +320,32 @@ def test_too_many_that_agree_in_too_little_are_counted_on_both_sides(monkeypatch
     frame, anomalies = paired(*sends, *receives)
     assert len(standing(frame)) == 4
     assert anomalies["meetings-too-many"] == 2
+
+
+def test_names_or_ends_that_differ_rule_a_meeting_out() -> None:
+    assert len(standing(paired(named(send(), "xfer:a"), named(recv(), "xfer:b"))[0])) == 2
+    assert len(standing(paired(named(send()), named(recv(), "ucx-tag:2"))[0])) == 2
+    ends = [named(send(), None, src_end="A", dst_end="B"), named(recv(), None, src_end="C", dst_end="D")]
+    assert len(standing(paired(*ends)[0])) == 2
+    # A tag says nothing against the id of an annotation.
+    told = named(recv(), "xfer:a", transport="annotated")
+    assert len(standing(paired(named(send()), told)[0])) == 1
+
+
+def test_a_put_and_a_get_are_two_movements_but_an_annotation_may_be_either() -> None:
+    put, get = (named(row, None, is_one_sided=True) for row in (send(), recv()))
+    assert standing(paired(put, get)[0]) == ["send", "recv"]
+    assert len(standing(paired(put, named(recv(), None, transport="annotated"))[0])) == 1
+    streamed = [named(row, None, is_one_sided=False) for row in (send(), recv())]
+    assert len(standing(paired(*streamed)[0])) == 1
+
+
+@pytest.mark.parametrize("key", ["xfer:a", None])
+def test_a_copy_and_the_other_process_telling_of_it_are_one_movement(key: str | None) -> None:
+    copy = named(send(), key, transport="memcpy", side="copy")
+    told = named(recv(), key, transport="annotated", purpose="kv", purpose_rule="own/kv_transfer")
+    frame, _ = paired(copy, told)
+    assert frame["pair_id"].to_list() == [0, 0]
+    assert frame.filter("is_movement").select("transport", "purpose").rows() == [("memcpy", "kv")]
+    assert len(standing(paired(copy, {**told, "bytes": 9, "match_key": None})[0])) == 2
+    assert len(standing(paired(copy, {**told, "process": 1})[0])) == 2

@@ -228,3 +228,25 @@ def test_kernels_meet_by_position_only_in_equal_numbers(counts: tuple[int, int],
     assert found.height == met
     assert found.select("longer_ns", "shorter_ns", "both_present_ns").unique().rows() == [(2_000, 1_700, 1_700)][:met]
     assert analyse([trace]).links[0].wire_gb_s is None
+
+
+def test_two_devices_that_only_send_do_not_meet(tmp_path: Path) -> None:
+    met = []
+    for calls in (("ncclSend", "ncclSend"), ("ncclSend", "ncclRecv")):
+        builder = TraceBuilder(schema="3.25", gpus=GPUS)
+        for device, call in enumerate(calls):
+            process = builder.process(pid=1 + device)
+            thread = process.thread()
+            thread.nccl(call, 100, 110)
+            process.kernel(SEND_RECV, 1_000 + device, 9_000, device=device, launch=thread.launch(101, 102))
+        met.append(export_frame([builder.write(tmp_path / "t.sqlite")], "exchanges").height)
+    assert met == [0, 1]
+
+
+def test_a_group_whose_kernels_are_the_last_of_their_stream_may_go_on_beyond_the_capture(tmp_path: Path) -> None:
+    scene = Scene()
+    send, _ = scene.ranks()
+    send.group((1_000, 2_000), ("ncclSend", 1, 64), ("ncclSend", 1, 64))
+    send.group((3_000, 4_000), ("ncclSend", 1, 64))
+    send.group((5_000, 6_000), ("ncclSend", 1, 64), ("ncclSend", 1, 64))
+    assert scene.transfers(tmp_path)["is_last"].to_list() == [False, False, None, True, True]
