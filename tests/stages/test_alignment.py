@@ -149,5 +149,5 @@ def test_several_cut_lanes_slide_each_by_its_own_way() -> None:
     assert paired.group_by("pair_id").agg(pl.col("bytes").n_unique()).filter(pl.col("pair_id").is_not_null())[
         "bytes"
     ].unique().to_list() == [1]
-    assert paired["pairing_proof"].drop_nulls().unique().to_list() == ["sizes"]
+    assert paired["pairing_proof"].drop_nulls().unique().to_list() == []  # two files may hold two runs
     assert anomalies == {"lanes-realigned": 3}
