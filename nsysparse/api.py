@@ -13,7 +13,7 @@ from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Sett
 from nsysparse.attribution import agree_between_sides, annotate, settled, shares
 from nsysparse.catalog.loader import find_model
 from nsysparse.errors import InputError
-from nsysparse.evidence import count_once
+from nsysparse.evidence import Surroundings, count_once
 from nsysparse.exchanges import as_timed, exchanges
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
@@ -23,7 +23,7 @@ from nsysparse.pairing import pair
 from nsysparse.presets.loader import BUILTIN
 from nsysparse.projection import project
 from nsysparse.purpose import communicators_with_collectives, with_purpose
-from nsysparse.scopes import find_scopes, process_fact, wants_local_copies
+from nsysparse.scopes import enclosing, find_scopes, process_fact, wants_local_copies
 from nsysparse.sharing import share_time
 from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
@@ -233,7 +233,17 @@ def _standing(
     found = pl.concat([transport.find(trace, scopes) for transport in TRANSPORTS])
     if nccl_buffsize is not None:
         found = with_buffers(found, nccl_buffsize)
-    return count_once(_numbered(found, 0), scopes, anomalies).drop("transfer_id")
+    numbered = _numbered(found, 0)
+    return count_once(numbered, scopes, _surroundings(numbered, trace, scopes), anomalies).drop("transfer_id")
+
+
+def _surroundings(found: pl.DataFrame, trace: Trace, scopes: pl.DataFrame) -> Surroundings:
+    announcing = scopes.filter(pl.col("kind") == "transfer")
+    return Surroundings(
+        other=enclosing(found, scopes, "purpose").filter(pl.col("purpose") == "other")["transfer_id"],
+        within=enclosing(found, announcing, "purpose").select("transfer_id", "scope_id"),
+        threads=trace.ranges["thread"].unique(),
+    )
 
 
 def _numbered(transfers: pl.DataFrame, first: int) -> pl.DataFrame:

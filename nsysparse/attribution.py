@@ -33,8 +33,8 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
     """What the ranges around each call of one trace say about it.
 
     Args:
-        transfers: `transfer_id`, `thread`, `process`, `side`, `bytes`, `call_start_ns`, `call_end_ns`, `scope_id`, and
-            `captured_thread`, `captured_start_ns`, `captured_end_ns`.
+        transfers: `transfer_id`, `thread`, `process`, `side`, `purpose`, `bytes`, `call_start_ns`, `call_end_ns`,
+            `scope_id`, and `captured_thread`, `captured_start_ns`, `captured_end_ns`.
         scopes: From `find_scopes`, of the same trace.
         anomalies: Counts annotations that contradict the payload.
 
@@ -100,10 +100,14 @@ def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomali
     """Sizes from annotations, where no payload has them; a payload wins over an annotation that differs.
 
     An annotation around several calls of one side (K and V) is divided evenly among them. Around calls of both sides
-    it says nothing about either. A transfer that is a range itself has its size from there.
+    it says nothing about either. A transfer that is a range itself has its size from there, and a range that is one
+    says nothing about what lies beside it.
     """
-    calls_only = transfers.filter(pl.col("scope_id").is_null())
-    said = enclosing(calls_only, scopes.filter(pl.col("kind") == "transfer"), "bytes").select(
+    # Of what is known to be other traffic, as a control message is, an annotation does not speak.
+    calls_only = transfers.filter(pl.col("scope_id").is_null() & (pl.col("purpose") != "other"))
+    own = transfers.filter(pl.col("transport") == "annotated")["scope_id"]
+    about_calls = (pl.col("kind") == "transfer") & ~pl.col("range_id").is_in(own.implode())
+    said = enclosing(calls_only, scopes.filter(about_calls), "bytes").select(
         "transfer_id", "scope_id", annotated=pl.col("bytes").cast(pl.Int64, strict=False)
     )
     covered = said.filter(pl.col("annotated") <= MAX_BYTES).join(

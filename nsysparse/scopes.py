@@ -11,24 +11,33 @@ from nsysparse.source.trace import Trace
 MOVING_KINDS = ("transfer", "offload", "load")
 """Kinds of ranges that are about moving KV: to another worker, to a store, from a store."""
 
+OPEN = "open"
+"""The style of ranges of these kinds that were never closed: they hold nothing."""
+
 
 def find_scopes(trace: Trace) -> pl.DataFrame:
     """Ranges and marks whose name a preset knows.
 
     Returns:
-        `range_id`, `style`, `process`, `thread`, `start_ns`, `end_ns`, and what the presets found: `kind`, `purpose`,
-        `purpose_rule` and the fields of `FIELDS` as text.
+        `range_id`, `style` (push_pop, start_end, mark or `OPEN`), `process`, `thread`, `start_ns`, `end_ns`,
+        and what the presets found: `kind`, `purpose`, `purpose_rule` and the fields of `FIELDS` as text.
     """
     labels = trace.labels.filter(~nccl_domain.is_nccl())
     said = match(labels, builtin_rules())
     return (
         trace.ranges.join(said, on="label_id")
+        .with_columns(style=pl.when(_never_ended()).then(pl.lit(OPEN)).otherwise("style"))
         .select(
             "range_id", "style", "process", "thread", "start_ns", "end_ns",
             "kind", "purpose", "purpose_rule", *FIELDS,
         )
         .sort("range_id")
     )  # fmt: skip
+
+
+def _never_ended() -> pl.Expr:
+    """Ranges about one transfer that nobody closed: where it ended is unknown, so nothing after its start is inside."""
+    return pl.col("is_open") & pl.col("kind").is_in(MOVING_KINDS) & (pl.col("style") != "mark")
 
 
 def wants_local_copies(labels: pl.DataFrame) -> bool:

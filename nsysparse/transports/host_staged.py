@@ -22,6 +22,7 @@ _WAYS = {
     "memcpy DtoH": "offload", "memcpy AtoH": "offload", "memcpy HtoD": "load", "memcpy HtoA": "load",
 }  # fmt: skip
 _KEY = ["range_id", "device_id"]
+_MOST_SURPLUS = 1.05  # as everywhere: headers
 _LAUNCHES = {
     "own_thread": (pl.col("launch_thread") == pl.col("range_thread")).all(),
     "first_launch_ns": pl.col("launch_start_ns").min(),
@@ -65,7 +66,7 @@ def _ranges(scopes: pl.DataFrame) -> pl.DataFrame:
     """Ranges that say which way KV goes, with `range_way`: `offload` or `load`."""
     way = pl.when(pl.col("kind") == "transfer").then("op").otherwise("kind")
     return (
-        scopes.filter(pl.col("style") != "mark")
+        scopes.filter(pl.col("style").is_in(["push_pop", "start_end"]))
         .with_columns(range_way=way, range_thread="thread")
         .filter(pl.col("range_way").is_in(["offload", "load"]))
     )
@@ -75,18 +76,41 @@ def _owned(work: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFrame:
     """Work with the range it belongs to (`range_id`, `range_way`, `range_thread`); the rest is left out.
 
     That is the innermost push/pop range around the launch on its thread. Work launched outside any, by another thread
-    or in a start/end range, belongs to the range that is the only one open in the process, unless that one launched
-    work on its own thread: then it left none to others.
+    or in a start/end range, belongs to the range that is the only one open in the process. One that launched work on
+    its own thread left none to others, unless it says a size of which its own copies fall short and theirs do not
+    exceed.
     """
     nested = launching(work, ranges.filter(pl.col("style") == "push_pop"), "range_id")
     own = work.with_columns(range_id=nested)
     rest = own.filter(pl.col("range_id").is_null())
     rest = rest.with_columns(range_id=open_alone(rest, ranges))
-    busy = own["range_id"].drop_nulls().unique()
-    rest = rest.filter(~pl.col("range_id").is_in(busy.implode()))
-    placed = pl.concat([own, rest]).filter(pl.col("range_id").is_not_null())
+    own = own.filter(pl.col("range_id").is_not_null())
+    idle = rest.join(own.select("range_id").unique(), on="range_id", how="anti")
+    placed = pl.concat([own, idle, _missing(own, rest, ranges)]).filter(pl.col("range_id").is_not_null())
     said = ranges.select("range_id", "range_way", "range_thread")
     return placed.with_columns(pl.col("range_id").cast(pl.UInt32)).join(said, on="range_id")
+
+
+def _missing(own: pl.DataFrame, rest: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFrame:
+    """Of the work of other threads that which makes up the size that a range says and its own copies do not reach."""
+    said = ranges.select(
+        pl.col("range_id").cast(own.schema["range_id"]), "range_way", said=pl.col("bytes").cast(pl.Int64, strict=False)
+    ).filter(pl.col("said").is_not_null())
+    copied, more = (
+        part.join(said, on="range_id")
+        .filter(pl.col("way") == pl.col("range_way"))
+        .group_by("range_id")
+        .agg(pl.col("bytes").sum())
+        for part in (own, rest)
+    )
+    short = (
+        copied.join(more, on="range_id", suffix="_more")
+        .join(said, on="range_id")
+        .filter(
+            pl.col("bytes") < pl.col("said"), pl.col("bytes") + pl.col("bytes_more") <= _MOST_SURPLUS * pl.col("said")
+        )
+    )
+    return rest.join(short, on="range_id", how="semi")
 
 
 def _counted() -> pl.Expr:

@@ -9,9 +9,10 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse.frames import Found, found_frame
-from nsysparse.source import nccl_domain, schema
+from nsysparse.source import nccl_domain, nixl_domain, schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.launching import device_end, launching
+from nsysparse.transports.ucx import is_control
 
 NAME = "memcpy"
 ABOUT = "copies between devices; copies within one, as they look, inside a kv_transfer range"
@@ -68,16 +69,19 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
 
 
 def _with_messages(trace: Trace, ranges: pl.DataFrame) -> pl.Series:
-    """The ids of those ranges in which NCCL was called to send or receive.
+    """The ids of those ranges in which a library was called to move data: NCCL, NIXL, or UCX with more than control.
 
-    There NCCL moves what the range announces: a copy beside it that names no other device gets it ready.
+    There the library moves what the range announces: a copy beside it that names no other device gets it ready.
     """
     names = [*nccl_domain.SENDS, *nccl_domain.RECEIVES]
-    calls = (
-        trace.ranges.join(trace.labels.filter(nccl_domain.is_nccl() & pl.col("name").is_in(names)), on="label_id")
-        .select("thread", call="start_ns")
-        .sort("call")
-    )
+    is_call = (nccl_domain.is_nccl() & pl.col("name").is_in(names)) | pl.col("name").is_in(list(nixl_domain.POSTS))
+    messages = trace.ucp.filter((pl.col("kind") == "submit") & ~is_control())
+    calls = pl.concat(
+        [
+            trace.ranges.join(trace.labels.filter(is_call), on="label_id").select("thread", call="start_ns"),
+            messages.select("thread", call="start_ns"),
+        ]
+    ).sort("call")
     first = ranges.sort("start_ns").join_asof(
         calls, left_on="start_ns", right_on="call", by="thread", strategy="forward", check_sortedness=False
     )

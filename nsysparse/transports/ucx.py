@@ -49,7 +49,7 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     """
     del scopes  # UCX says for itself what it moves
     met = _operations(trace.ucp)
-    control = pl.col("name").str.contains(_ACTIVE_MESSAGE) | (pl.col("bytes") < LEAST_DATA_BYTES).fill_null(value=False)
+    control = is_control()
     near, far = (pl.concat_str(pl.lit("ucp:"), column) for column in ("worker", "peer_worker"))
     sending, receiving = pl.col("side") == "send", pl.col("side") == "recv"
     found = met.with_columns(
@@ -78,6 +78,11 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
             staging_bytes=pl.lit(EAGER_BYTES)
         )
     )
+
+
+def is_control() -> pl.Expr:
+    """Whether an operation of this `name` and these `bytes` is control traffic."""
+    return pl.col("name").str.contains(_ACTIVE_MESSAGE) | (pl.col("bytes") < LEAST_DATA_BYTES).fill_null(value=False)
 
 
 def _operations(events: pl.DataFrame) -> pl.DataFrame:

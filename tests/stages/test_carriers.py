@@ -160,6 +160,84 @@ def test_a_copy_that_carries_a_message_is_evidence(tmp_path: Path) -> None:
     ]
 
 
+@scene
+def over_inside_their_calls() -> TraceBuilder:
+    builder, _, thread = started()
+    thread.nixl_post("write", 1_000, 1_500, agent="prefill", handle=A, nbytes=2 * MIB, remote="decode")
+    thread.nixl_complete(90_000, agent="prefill", handle=A)
+    for at in (1_100, 1_200):
+        thread.ucx("ucp_put_nbx", at, at + 50, done=None, nbytes=MIB, address=at)
+    return builder
+
+
+@scene
+def never_completed() -> TraceBuilder:
+    builder, _, thread = started()
+    thread.nixl_post("write", 1_000, 1_500, agent="prefill", handle=A, nbytes=2 * MIB, remote="decode")
+    for at in (1_100, 1_200):
+        thread.ucx("ucp_put_nbx", at, at + 50, done=80_000, nbytes=MIB, address=at)
+    return builder
+
+
+@scene
+def annotated_and_carried_by_a_copy() -> TraceBuilder:
+    builder, process, thread = started()
+    thread.push_pop(f"kv_transfer op=put request=r1 bytes={MIB}", 1_000, 9_000)
+    thread.nixl_post("write", 2_000, 7_000, agent="prefill", handle=A, nbytes=MIB, remote="decode")
+    thread.nixl_complete(90_000, agent="prefill", handle=A)
+    peer_copy(process, thread, 3_000, (10_000, 50_000), MIB)
+    return builder
+
+
+@scene
+def weights_beside_a_write() -> TraceBuilder:
+    builder, process, thread = started()
+    worker = process.thread(tid=7)
+    post(thread, 1_000, 90_000, nbytes=MIB)
+    worker.push_pop("update_weights", 2_000, 3_000)
+    peer_copy(process, worker, 2_100, (10_000, 50_000), MIB)
+    return builder
+
+
+@scene
+def a_thread_with_ranges_beside_nccl() -> TraceBuilder:
+    builder, process, thread = started()
+    worker = process.thread(tid=9)
+    thread.nccl("ncclSend", 1_000, 1_900, communicator=7, nbytes=2 * MIB, peer=1)
+    process.kernel(SEND_RECV, 2_000, 90_000, stream=20, launch=thread.launch(1_500, 1_600))
+    worker.push_pop("decode", 3_000, 4_000)
+    peer_copy(process, worker, 3_100, (10_000, 50_000), MIB)
+    return builder
+
+
+@scene
+def more_than_the_one_it_lies_in() -> TraceBuilder:
+    builder, process, thread = started()
+    post(thread, 1_000, 50_000, nbytes=MIB, handle=A)
+    post(thread, 30_000, 90_000, nbytes=20 * MIB, handle=B)
+    for at in (2_000, 12_000):
+        peer_copy(process, process.thread(tid=2), at, (at + 100, at + 5_000), MIB)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("build", "counted"),
+    [
+        (over_inside_their_calls, [("nixl", 2 * MIB, f"ucx x2 ({2 * MIB} bytes)")]),
+        (never_completed, [("nixl", 2 * MIB, f"ucx x2 ({2 * MIB} bytes)")]),
+        (annotated_and_carried_by_a_copy, [("nixl", MIB, f"memcpy x1 ({MIB} bytes); annotated")]),
+        (weights_beside_a_write, [("nixl", MIB, None), ("memcpy", MIB, None)]),
+        (a_thread_with_ranges_beside_nccl, [("nccl", 2 * MIB, None), ("memcpy", MIB, None)]),
+        (
+            more_than_the_one_it_lies_in,
+            [("nixl", MIB, None), ("memcpy", MIB, None), ("memcpy", MIB, None), ("nixl", 20 * MIB, None)],
+        ),
+    ],
+)
+def test_what_is_evidence_and_what_counts(build: Scene, counted: list[tuple[object, ...]], tmp_path: Path) -> None:
+    assert movements(studied(build, tmp_path)) == counted
+
+
 @pytest.mark.parametrize("name", SCENES)
 def test_the_order_of_rows_does_not_show(name: str, tmp_path: Path) -> None:
     require_order_not_to_show(SCENES[name], tmp_path)

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from evidence_scenes import (
+    MIB,
     SEND_RECV,
     A,
     B,
@@ -160,9 +162,10 @@ def test_the_only_annotation_open_in_the_process_is_about_the_post(tmp_path: Pat
     assert named(study)[0][:2] == (0, "exact")
 
 
-def test_of_several_open_on_another_thread_none_is_taken(tmp_path: Path) -> None:
+def test_of_several_open_on_another_thread_one_of_its_size_is_taken_without_its_names(tmp_path: Path) -> None:
     study = studied(several_on_another_thread, tmp_path)
-    assert [row[0] for row in movements(study)] == ["annotated", "annotated", "nixl"]
+    assert movements(study) == [("annotated", 4096, None), ("nixl", 4096, "annotated")]
+    assert named(study)[1][:2] == (None, None)
 
 
 @scene
@@ -254,6 +257,151 @@ def test_an_annotated_offload_is_its_copies(tmp_path: Path) -> None:
     study = studied(annotated_offload, tmp_path)
     assert movements(study) == [("host-staged", 30, "annotated")]
     assert named(study) == [(3, "exact", "r1", "exact")]
+
+
+@scene
+def beside_a_control_message() -> TraceBuilder:
+    builder, _, thread = started()
+    thread.start_end(f"kv_transfer op=put request=r1 bytes={MIB}", 1_000, 90_000)
+    thread.ucx("ucp_put_nbx", 1_100, 1_200, done=80_000, nbytes=MIB, address=0x10)
+    thread.ucx("ucp_am_send_nbx", 1_300, 1_310, done=80_500, nbytes=64, address=0x99)
+    return builder
+
+
+@scene
+def only_a_control_message() -> TraceBuilder:
+    builder, _, thread = started()
+    thread.push_pop(f"kv_transfer op=put request=r1 bytes={MIB}", 1_000, 90_000)
+    thread.ucx("ucp_am_send_nbx", 80_000, 80_100, done=80_500, nbytes=64)
+    return builder
+
+
+@scene
+def only_a_self_copy() -> TraceBuilder:
+    builder, process, thread = started()
+    thread.push_pop(f"kv_transfer op=put request=r1 bytes={MIB}", 1_000, 90_000)
+    process.copy("DtoD", MIB, 3_000, 5_000, launch=thread.launch(1_500, 1_800), src_device=0, dst_device=0)
+    return builder
+
+
+def packed(nbytes: int) -> TraceBuilder:
+    builder, process, thread = started()
+    thread.push_pop(f"kv_transfer op=put request=r1 bytes={MIB}", 1_000, 9_000)
+    process.copy("DtoD", nbytes, 3_000, 5_000, launch=thread.launch(1_500, 1_800))
+    return builder
+
+
+@scene
+def packed_and_posted() -> TraceBuilder:
+    builder = packed(MIB)
+    post(Thread(builder.processes[0], builder.processes[0].thread(tid=1).global_tid), 5_500, 90_000, nbytes=MIB)
+    return builder
+
+
+@scene
+def packed_in_part() -> TraceBuilder:
+    return packed(MIB // 2)
+
+
+@pytest.mark.parametrize(
+    ("build", "counted"),
+    [
+        (beside_a_control_message, [("ucx", MIB, "annotated")]),
+        (only_a_control_message, [("annotated", MIB, None)]),
+        (only_a_self_copy, [("annotated", MIB, None)]),
+        (packed_and_posted, [("nixl", MIB, "annotated")]),
+        (packed_in_part, [("annotated", MIB, f"memcpy x1 ({MIB // 2} bytes)")]),
+    ],
+)
+def test_control_and_preparation_neither_stand_for_a_range_nor_count(
+    build: Scene, counted: list[tuple[object, ...]], tmp_path: Path
+) -> None:
+    study = studied(build, tmp_path)
+    standing = study.transfers.filter(pl.col("purpose") != "other", ~pl.col("is_self").fill_null(value=False))
+    assert standing.select("transport", "bytes", "evidence").rows() == counted
+    assert not study.anomalies["annotated-bytes-differ"]
+
+
+@scene
+def spanning_in_a_call() -> TraceBuilder:
+    builder, _, thread = started()
+    thread.push_pop("kv_transfer op=put request=r1 layer=3 bytes=4096", 1_000, 90_000)
+    thread.start_end("kv_transfer op=put request=r1 layer=3 bytes=4096", 2_000, 80_000)
+    return builder
+
+
+def in_flight(*texts: str) -> TraceBuilder:
+    builder, _, thread = started()
+    thread.start_end(f"kv_transfer op=put {texts[0]}", 1_000, 90_000)
+    for index, text in enumerate(texts[1:]):
+        thread.start_end(f"kv_transfer op=put {text}", 2_000 + 40_000 * index, 40_000 + 40_000 * index)
+    return builder
+
+
+@scene
+def chunks_of_a_whole() -> TraceBuilder:
+    return in_flight(
+        "request=r1 layer=0-1 bytes=8192", "request=r1 layer=0 bytes=4096", "request=r1 layer=1 bytes=4096"
+    )
+
+
+@scene
+def alike_in_flight() -> TraceBuilder:
+    return in_flight("request=r1 layer=0 bytes=4096", "request=r1 layer=1 bytes=4096")
+
+
+@pytest.mark.parametrize(
+    ("build", "sizes"),
+    [(spanning_in_a_call, [4096]), (chunks_of_a_whole, [4096, 4096]), (alike_in_flight, [4096, 4096])],
+)
+def test_start_end_annotations_told_twice_count_once(build: Scene, sizes: list[int], tmp_path: Path) -> None:
+    assert [row[1] for row in movements(studied(build, tmp_path))] == sizes
+
+
+@scene
+def the_other_direction() -> TraceBuilder:
+    builder, _, thread = started()
+    thread.start_end("kv_transfer op=recv request=r9 bytes=4096", 1_000, 90_000)
+    post(thread, 2_000, 60_000, nbytes=4096)
+    return builder
+
+
+def test_an_annotation_of_the_other_direction_is_another_transfer(tmp_path: Path) -> None:
+    study = studied(the_other_direction, tmp_path)
+    assert {row[2] for row in movements(study)} == {None}
+    assert study.transfers.height == 2
+
+
+@scene
+def never_closed() -> TraceBuilder:
+    builder, _, thread = started()
+    thread.push_pop("kv_transfer op=put request=r1 layer=3 bytes=4096", 1_000, None)
+    for index in range(3):
+        post(thread, 2_000 + 10_000 * index, 9_000 + 10_000 * index, nbytes=4096, handle=A + index)
+    return builder
+
+
+def test_a_range_that_nobody_closed_is_about_one_call_of_its_size(tmp_path: Path) -> None:
+    study = studied(never_closed, tmp_path)
+    assert movements(study) == [("nixl", 4096, "annotated"), ("nixl", 4096, None), ("nixl", 4096, None)]
+    assert [row[0] for row in named(study)] == [3, None, None]
+    assert study.transfers["purpose"].to_list() == ["kv", "unknown", "unknown"]
+
+
+@scene
+def posted_by_workers() -> TraceBuilder:
+    builder, process, thread = started()
+    for request, nbytes in ((1, 8192), (2, 4096)):
+        text = f"nixlWrite rid={request} chunk=0 bytes={nbytes}"
+        thread.start_end(text, 1_000 * request, 90_000 + request, domain=BOUNCE)
+        post(process.thread(tid=4 + request), 3_000 * request, 80_000, nbytes=nbytes, handle=A + request)
+    return builder
+
+
+def test_sizes_tell_which_range_is_about_the_post_of_a_worker(tmp_path: Path) -> None:
+    study = studied(posted_by_workers, tmp_path)
+    assert movements(study) == [("nixl", 8192, "trtllm-bounce"), ("nixl", 4096, "trtllm-bounce")]
+    assert [row[2] for row in named(study)] == ["1", "2"]
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -22,7 +22,7 @@ class Scene:
     """A process that sees GPU 3 as 0 and GPU 2 as 1; `name` finds a range again by its text."""
 
     def __init__(self) -> None:
-        self.builder = TraceBuilder(schema="3.25", gpus={2: "x", 3: "x"})
+        self.builder = TraceBuilder(schema="3.25", gpus={2: "x", 3: "x"}, duration=100_000)
         self.process: Process = self.builder.process(pid=1, devices={0: 3, 1: 2})
         self.thread: Thread = self.process.thread(tid=1)
 
@@ -194,6 +194,15 @@ def test_a_range_that_copies_itself_left_nothing_to_other_threads(tmp_path: Path
     scene.copy("DtoH", 10, 110, (120, 130))
     scene.copy("DtoH", 7, 400, (410, 420), scene.process.thread(tid=2))  # sampled tokens, perhaps
     assert scene.found(tmp_path)["bytes"].to_list() == [10]
+
+
+@pytest.mark.parametrize(("theirs", "counted"), [(20, 30), (30, 10)])
+def test_a_size_tells_whether_other_threads_copied_the_rest(theirs: int, counted: int, tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer op=offload bytes=30", 100, 900)
+    scene.copy("DtoH", 10, 110, (120, 130))
+    scene.copy("DtoH", theirs, 400, (410, 420), scene.process.thread(tid=2))
+    assert scene.found(tmp_path)["bytes"].to_list() == [counted]
 
 
 def test_one_unknown_size_makes_the_sum_unknown(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ class Scene:
     """A decode process on GPU 1, which it calls 0; ordinal 1 is its peer's GPU 0."""
 
     def __init__(self, schema: str = "3.25", devices: dict[int, int] | None = None) -> None:
-        self.builder = TraceBuilder(schema=schema, gpus={0: "x", 1: "x"})
+        self.builder = TraceBuilder(schema=schema, gpus={0: "x", 1: "x"}, duration=100_000)
         self.process: Process = self.builder.process(pid=1, devices={0: 1, 1: 0} if devices is None else devices)
         self.thread: Thread = self.process.thread(tid=1)
 

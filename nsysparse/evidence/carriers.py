@@ -1,0 +1,223 @@
+"""What carried a library's transfer out: copies and messages inside it are evidence, as long as they carry no more."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from nsysparse.evidence.notes import MOST_SURPLUS, note
+from nsysparse.intervals import Ints, innermost_container, merge
+
+LIBRARIES = ("nccl", "nixl", "ucx")
+_CARRIED_BY = {
+    "nccl": ("memcpy",),
+    "nixl": ("ucx", "memcpy"),
+    "trtllm-bounce": ("ucx", "memcpy"),
+    "ucx": ("memcpy",),
+}
+_POSTED = ("nixl", "ucx")
+_PLACE = ["process", "component"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the ranges around rows say, of rows by `transfer_id`.
+
+    Attributes:
+        other: Rows that are traffic of the model or of its weights.
+        within: `transfer_id` and `scope_id`, the innermost push/pop range around the call that announces a transfer.
+        threads: Threads that have ranges of their own: no service thread of NCCL has.
+    """
+
+    other: pl.Series
+    within: pl.DataFrame
+    threads: pl.Series
+
+
+def carried(found: pl.DataFrame, transport: str, around: Surroundings, anomalies: Counter[str]) -> pl.DataFrame:
+    """Let transfers of a library stand for the copies or messages, of their own process, that carried them out."""
+    for carrier in _CARRIED_BY[transport]:
+        found = _carried(found, transport, carrier, around, anomalies)
+    return found
+
+
+def _carried(
+    found: pl.DataFrame, transport: str, carrier: str, around: Surroundings, anomalies: Counter[str]
+) -> pl.DataFrame:
+    whole, parts = _rows(found, transport, around), _rows(found, carrier, around)
+    posted = whole.filter(pl.col("start_ns").is_null() & pl.lit(transport in _POSTED))
+    whole = whole.filter(pl.col("start_ns").is_not_null())
+    # What was over inside its call has no interval of its own: it lasted no longer than that call.
+    parts = parts.with_columns(
+        start_ns=pl.coalesce("start_ns", "call_start_ns"), end_ns=pl.coalesce("end_ns", "call_end_ns")
+    ).filter(pl.col("start_ns").is_not_null() & pl.col("end_ns").is_not_null())
+    if parts.is_empty() or (whole.is_empty() and posted.is_empty()):
+        return found
+    submitted = _submitted(posted, parts)
+    rest = parts.join(submitted, on="transfer_id", how="anti")
+    placed = pl.concat([submitted, _placed(whole, rest)])
+    if transport == "nccl":
+        placed = _by_service_threads(placed, whole, parts, around.threads)
+    if placed.is_empty():
+        return found
+    kept = _fitting(placed, pl.concat([_known(whole), _alone(posted)]))
+    surplus = placed.height - kept.height
+    if surplus:
+        anomalies["rows-beside-a-transfer"] += surplus
+    notes = kept.group_by("owner").agg(
+        note=pl.format("{} x{} ({} bytes)", pl.lit(carrier), pl.len(), pl.col("bytes").sum()),
+        moved=pl.when(pl.col("fills").first()).then(_payload()),
+    )
+    noted = found.filter(~pl.col("transfer_id").is_in(kept["transfer_id"].implode())).join(
+        notes, left_on="transfer_id", right_on="owner", how="left", maintain_order="left"
+    )
+    filled = pl.col("bytes").is_null() & (pl.col("moved") > 0)
+    return noted.with_columns(
+        evidence=note(pl.col("note")),
+        bytes=pl.when(filled).then("moved").otherwise("bytes"),
+        bytes_source=pl.when(filled).then(pl.lit(carrier)).otherwise("bytes_source"),
+    ).select(found.columns)
+
+
+def _rows(found: pl.DataFrame, transport: str, around: Surroundings) -> pl.DataFrame:
+    """Rows of one transport, with the announcing range around each (`within`) and whether ranges call it `other`."""
+    rows = found.filter(pl.col("transport") == transport)
+    within = around.within.select("transfer_id", within="scope_id")
+    return rows.join(within, on="transfer_id", how="left", maintain_order="left").with_columns(
+        said_other=pl.col("transfer_id").is_in(around.other.implode())
+    )
+
+
+def _payload() -> pl.Expr:
+    """Bytes without control messages."""
+    return pl.col("bytes").filter(pl.col("purpose").ne_missing("other")).sum()
+
+
+def _fitting(placed: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
+    """Parts that are no more than what they lie in, with `fills`: whether they tell its size.
+
+    First those that lie in one transfer only must fit that one, then all in transfers that overlap these together.
+    """
+    sizes = whole.select(owner="transfer_id", own_bytes="bytes")
+    lone = placed.filter("sole").group_by("owner").agg(lone=_payload()).join(sizes, on="owner")
+    over = lone.filter(pl.col("lone") > (1 + MOST_SURPLUS) * pl.col("own_bytes"))
+    left = placed.filter(~(pl.col("sole") & pl.col("owner").is_in(over["owner"].implode())))
+    limits = whole.group_by(_PLACE).agg(
+        known=pl.col("bytes").sum(), count=pl.len(), unknown=pl.col("bytes").null_count()
+    )
+    judged = left.group_by(_PLACE).agg(carried=_payload()).join(limits, on=_PLACE)
+    fits = pl.col("carried") <= (1 + MOST_SURPLUS) * pl.col("known")
+    # One transfer of unknown size has the size of what carried it.
+    fills = (pl.col("unknown") == 1) & (pl.col("count") == 1)
+    agreed = judged.filter(pl.when(pl.col("unknown") > 0).then(fills).otherwise(fits))
+    return left.join(agreed.select(*_PLACE, fills=fills), on=_PLACE)
+
+
+_PART = ("transfer_id", "process", "thread", "bytes", "purpose")
+
+
+def _no_parts(parts: pl.DataFrame) -> pl.DataFrame:
+    return parts.select(_PART).clear().with_columns(
+        owner=pl.lit(0, pl.UInt32), component=pl.lit(0, pl.Int64), sole=pl.lit(value=True)
+    )  # fmt: skip
+
+
+def _alone(posted: pl.DataFrame) -> pl.DataFrame:
+    """Transfers of unknown end: each a component by itself, numbered below those of the others."""
+    return posted.select("transfer_id", "process", "bytes", component=-1 - pl.col("transfer_id").cast(pl.Int64))
+
+
+def _submitted(posted: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
+    """Parts whose own call lies in the call of a transfer that has no end, on its thread."""
+    lanes = {key: rows for (key,), rows in posted.group_by("thread")}
+    found = [_no_parts(parts)]
+    for (key,), rows in parts.filter(pl.col("call_start_ns").is_not_null()).group_by("thread", maintain_order=True):
+        if key not in lanes:
+            continue
+        held = lanes[key].sort("call_start_ns", "call_end_ns", "transfer_id", descending=[False, True, False])
+        starts, ends, begin, end = (
+            side[edge].to_numpy() for side in (held, rows) for edge in ("call_start_ns", "call_end_ns")
+        )
+        inside = innermost_container(starts, ends, begin, end)
+        hit = inside >= 0
+        owner = pl.Series(held["transfer_id"].to_numpy()[inside[hit]], dtype=pl.UInt32)
+        found.append(
+            rows.filter(pl.Series(hit))
+            .select(_PART)
+            .with_columns(owner=owner, component=-1 - owner.cast(pl.Int64), sole=pl.lit(value=True))
+        )
+    return pl.concat(found)
+
+
+def _placed(whole: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
+    """Parts that lie inside a whole of their process, with `owner`, the number of its `component`, and `sole`.
+
+    Transfers that overlap share a component: which of them a part belongs to is then not certain, only that together
+    they hold it, unless it lies in one only (`sole`). What lies in a range that announces a transfer belongs to a whole
+    in the same range, and what ranges call traffic of another purpose to a whole of that purpose.
+    """
+    found = [_no_parts(parts)]
+    edges = {key: merge(*_edges(rows))[0] for (key,), rows in whole.group_by("process")}
+    announced = parts["within"].is_not_null()
+    groups = (
+        (whole.with_columns(pl.lit(None, dtype=pl.UInt32).alias("within")), parts.filter(~announced)),
+        (whole.filter(pl.col("within").is_not_null()), parts.filter(announced)),
+    )
+    lane = ["process", "within"]
+    for all_wholes, of_group in groups:
+        for other in (False, True):
+            wholes = all_wholes.filter("said_other") if other else all_wholes
+            lanes = dict(wholes.group_by(lane))
+            mine = of_group.filter(pl.col("said_other") == other)
+            for key, rows in mine.group_by(lane, maintain_order=True):
+                if key in lanes:
+                    found.append(_in_lane(lanes[key], rows, edges[key[0]]))
+    return pl.concat(found)
+
+
+def _in_lane(wholes: pl.DataFrame, rows: pl.DataFrame, components: Ints) -> pl.DataFrame:
+    held = wholes.sort("start_ns", "end_ns", "transfer_id", descending=[False, True, False])
+    starts, ends = _edges(held)
+    begin, end = _edges(rows)
+    inside = innermost_container(starts, ends, begin, end)
+    hit = inside >= 0
+    # The first of all containers: where it is the innermost one too, there is no other.
+    first = np.searchsorted(np.maximum.accumulate(ends), end, side="left")
+    component = np.searchsorted(components, begin, side="right").astype(np.int64) - 1
+    return (
+        rows.filter(pl.Series(hit))
+        .select(_PART)
+        .with_columns(
+            owner=pl.Series(held["transfer_id"].to_numpy()[inside[hit]], dtype=pl.UInt32),
+            component=pl.Series(component[hit], dtype=pl.Int64),
+            sole=pl.Series((first == inside)[hit]),
+        )
+    )
+
+
+def _edges(rows: pl.DataFrame) -> tuple[Ints, Ints]:
+    return rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+
+
+def _known(whole: pl.DataFrame) -> pl.DataFrame:
+    """Transfers with the component of those of their process that overlap."""
+    found = [_alone(whole).clear()]
+    for (key,), rows in whole.group_by("process", maintain_order=True):
+        starts, ends = _edges(rows)
+        component = np.searchsorted(merge(starts, ends)[0], starts, side="right") - 1
+        number = pl.Series(component, dtype=pl.Int64)
+        found.append(rows.select("transfer_id", process=pl.lit(key, pl.Int64), bytes="bytes", component=number))
+    return pl.concat(found)
+
+
+def _by_service_threads(
+    placed: pl.DataFrame, whole: pl.DataFrame, parts: pl.DataFrame, threads: pl.Series
+) -> pl.DataFrame:
+    """Copies that NCCL's own threads issued: those without ranges, that copy only while its kernels run."""
+    inside = placed.group_by("thread").len("inside")
+    service = (
+        parts.group_by("thread").len("all").join(inside, on="thread").filter(pl.col("all") == pl.col("inside"))
+    ).join(whole.select("thread").unique(), on="thread", how="anti")
+    named = pl.col("thread").is_in(threads.implode())
+    return placed.join(service.filter(~named), on="thread", how="semi")
