@@ -31,6 +31,8 @@ START, SIZES, CLOCK = "start", "sizes", "clock"
 # A sequence must have that many pairs, of that many different sizes, for its sizes to prove anything: two sequences of
 # one size fit everywhere, and of two alternating ones every other way.
 _LEAST_PAIRS, _LEAST_SIZES = 8, 3
+# Less than this share of the shorter side may be another request's like sequence, where a row was lost.
+_MOST_OF_IT = 0.75
 # Of the messages too large to be buffered, how many must end together on both sides.
 _TOGETHER = 0.9
 # Ways to slide that leave only this share of the shorter side to compare are not considered: they would fit by chance.
@@ -195,7 +197,9 @@ def _slide(sends: _Side, receives: _Side, *, from_start: bool) -> tuple[int, str
         shift = int(fitting[0])
         part, _ = _overlap(shift, len(sends.sizes), len(receives.sizes))
         told = sends.sizes[part]
-        if len(told) >= _LEAST_PAIRS and len(np.unique(told)) >= _LEAST_SIZES:
+        shorter = min(len(sends.sizes), len(receives.sizes))
+        enough = len(told) >= max(_LEAST_PAIRS, _MOST_OF_IT * shorter)
+        if enough and len(np.unique(told)) >= _LEAST_SIZES:
             # Two files may hold two runs of the same requests, which look alike.
             return shift, SIZES if sends.clock is not None and sends.clock == receives.clock else None
     # Nothing is missing at the head, but one side has more: of the tail, or a row of the other side was lost anywhere.

@@ -110,10 +110,15 @@ def _candidates(groups: pl.DataFrame, anomalies: Counter[str]) -> Iterator[tuple
             apart = pl.col("node").ne_missing(pl.col("node_right"))
             two_sided = ~pl.col("is_one_sided") & ~pl.col("is_one_sided_right")
             alike = (pl.col("transport") == pl.col("transport_right")) & two_sided
+            # A send to a rank and a receive from the same rank would be that rank's copy to itself.
+            relayed = pl.lit(value=False)
+            if "communicator" in both and "target" in sends.columns and "target" not in both and "source" not in both:
+                relayed = (pl.col("target") == pl.col("source_right")).fill_null(value=False)
             told = (pl.col("transport") == ANNOTATED) ^ (pl.col("transport_right") == ANNOTATED)
             found.append(
                 met.filter(apart | pl.col("several_devices") | pl.col("several_devices_right"))
                 .filter(alike | told)
+                .filter(~relayed | pl.col("several_devices") | pl.col("several_devices_right"))
                 .select("group", "group_right", shared=pl.lit(len(both)))
             )
     if found:

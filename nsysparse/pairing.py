@@ -122,8 +122,17 @@ def _with_lanes(transfers: pl.DataFrame) -> pl.DataFrame:
     ).with_columns(
         source=pl.when(sending).then("rank").otherwise("peer"), target=pl.when(sending).then("peer").otherwise("rank")
     )
+    # A call whose own rank is not known (a group over several devices) may belong to any lane of its process.
+    key = ["communicator", "trace_id", "process"]
+    unplaced = transfers.filter(
+        (pl.col("transport") == RANKED) & pl.col("side").is_in(["send", "recv"]) & pl.col("rank").is_null()
+    ).select(key)
+    doubtful = unplaced.unique().with_columns(is_doubtful=pl.lit(value=True))
+    lanes = lanes.join(doubtful, on=key, how="left", nulls_equal=True, maintain_order="left").with_columns(
+        created=pl.col("created") & pl.col("is_doubtful").is_null()
+    )
     order = pl.struct("call_start_ns", "transfer_id").rank("ordinal")
-    return lanes.with_columns(k=order.over(*LANE, "side"))
+    return lanes.drop("is_doubtful").with_columns(k=order.over(*LANE, "side"))
 
 
 def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:

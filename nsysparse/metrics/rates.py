@@ -64,6 +64,7 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         _alone(ended.filter((pl.col("transport") != RENDEZVOUS) & ~called())),
     ]
     sure = ended.join(pl.concat(parts), on="transfer_id", how="left", maintain_order="left")
+    sure = sure.join(_perhaps_local(measured.transfers), on="transfer_id", how="left", maintain_order="left")
     alone = (pl.len().over("trace_id", "group_key", *LINK) == pl.col("kernel_ops")) | (
         pl.col("kernel_ops").fill_null(1) == 1
     )
@@ -71,15 +72,26 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
     together = pl.when(has_unknown_end()).then("sure_bytes").otherwise(pl.col("sure_bytes").sum().over(window))
     return sure.with_columns(
         tight=pl.col("tight") & alone & ~has_unknown_end(),
-        sure_gb_s=pl.when(pl.col("sure_bytes").is_not_null() & ~may_be_cut()).then(
+        sure_gb_s=pl.when(pl.col("sure_bytes").is_not_null() & ~proves_nothing()).then(
             together / (pl.col("sure_end_ns") - pl.col("sure_start_ns"))
         ),
     )
 
 
-def may_be_cut() -> pl.Expr:
-    """Movements of groups of which more kernels may lie beyond the end of the capture: these bytes took longer."""
-    return pl.col("is_last").fill_null(value=False)
+def _perhaps_local(transfers: pl.DataFrame) -> pl.DataFrame:
+    """NCCL calls of unknown own rank in a group that both sends to and receives from their peer: perhaps itself."""
+    unknown = transfers.filter(
+        (pl.col("transport") == RENDEZVOUS) & pl.col("is_self").is_null() & pl.col("side").is_in(["send", "recv"])
+    )
+    both_ways = pl.col("side").n_unique().over("trace_id", "group_key", "communicator", "peer") > 1
+    return unknown.filter(both_ways & pl.col("group_key").is_not_null()).select(
+        "transfer_id", is_local=pl.lit(value=True)
+    )
+
+
+def proves_nothing() -> pl.Expr:
+    """Movements that prove no rate: of groups of which more kernels may lie beyond the capture, or perhaps local."""
+    return pl.col("is_last").fill_null(value=False) | pl.col("is_local").fill_null(value=False)
 
 
 def has_unknown_end() -> pl.Expr:
@@ -191,7 +203,7 @@ def wire_rate() -> pl.Expr:
 def kernel_rate() -> pl.Expr:
     """GB/s over a movement's own interval, waiting included; null where buffers could have held all of it."""
     sure, span = pl.col("bytes") - pl.col("staging_bytes"), pl.col("end_ns") - pl.col("start_ns")
-    return pl.when((span > 0) & (sure > 0) & ~called() & ~may_be_cut()).then(sure / span)
+    return pl.when((span > 0) & (sure > 0) & ~called() & ~proves_nothing()).then(sure / span)
 
 
 def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
@@ -204,7 +216,7 @@ def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
         `LINK`, `headline_gb_s`, `headline_basis`, `headline_is_bound` (whether the true rate may well be higher),
         `headline_bytes_share` (of the link's bytes it rests on) and `delivered_gb_s`, for links that prove any.
     """
-    sized = _in_units(sure.filter(pl.col("bytes").is_not_null() & ~may_be_cut()))
+    sized = _in_units(sure.filter(pl.col("bytes").is_not_null() & ~proves_nothing()))
     # A part of the movements proves the link's rate as well as all of them; only it must not be a few lucky ones.
     rows = pl.concat(
         [

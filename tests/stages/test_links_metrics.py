@@ -296,7 +296,7 @@ def test_messages_of_one_kernel_prove_the_rate_of_their_link_together(tmp_path: 
 
 def test_copies_with_pauses_are_no_tight_rate_and_hide_behind_nothing(tmp_path: Path) -> None:
     """Two copies of 40 MB, 1 ms each, 8 ms apart in one offload; compute runs in the pause alone."""
-    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**10)
     process = builder.process(pid=1)
     thread = process.thread(tid=1)
     thread.push_pop("kv_transfer op=offload", 1_000, 12_000_000, domain="kvx")
@@ -324,3 +324,39 @@ def test_two_processes_with_the_same_unmapped_ordinal_are_two_ports(tmp_path: Pa
     assert [(port.gpu, port.direction, port.bytes) for port in ports] == [
         ("gpu0/pid1", "egress", 1000), ("gpu0/pid2", "egress", 1000),
     ]  # fmt: skip
+
+
+def test_what_may_be_a_copy_to_itself_is_no_rate_of_a_link(tmp_path: Path) -> None:
+    """A send to and a receive from peer 0 in one group, own rank not recorded: 1 GB in 1 ms is local memory."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    process = builder.process(pid=1)
+    thread = process.thread(tid=1)
+    for index in range(3):
+        at = 1_000 * index + 100
+        thread.nccl("ncclGroupStart", at, at + 2)
+        for step, name in enumerate(("ncclSend", "ncclRecv")):
+            thread.nccl(name, at + 10 + 10 * step, at + 18 + 10 * step, communicator=5, nbytes=10**9, peer=0)
+        thread.nccl("ncclGroupEnd", at + 40, at + 60)
+        begin = 1_000_000 + 5_000_000 * index
+        process.kernel(SEND_RECV, begin, begin + 1_000_000, gridX=1, launch=thread.launch(at + 42, at + 44))
+    for link in analyse([builder.write(tmp_path / "t.sqlite")]).links:
+        assert (link.headline_gb_s, link.wire_gb_s, link.kernel_gb_s) == (None, None, None)
+
+
+def test_a_group_that_the_end_of_the_capture_may_have_cut_is_in_no_rate(tmp_path: Path) -> None:
+    """40 x 8 MiB in one group, 20 GB/s; of its two kernels the capture holds the first."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    half = 20 * 8 * 2**20 // 20
+    for rank, name in enumerate(("ncclSend", "ncclRecv")):
+        process = builder.process(pid=rank + 1)
+        thread = process.thread(tid=rank + 1)
+        thread.nccl("ncclCommInitRank", 1, 5, communicator=5, nranks=2, rank=rank, device=rank)
+        thread.nccl(name, 6, 8, communicator=5, nbytes=1, peer=1 - rank)
+        thread.nccl("ncclGroupStart", 100, 102)
+        for index in range(40):
+            at = 110 + 10 * index
+            thread.nccl(name, at, at + 8, communicator=5, nbytes=8 * 2**20, peer=1 - rank)
+        thread.nccl("ncclGroupEnd", 600, 700)
+        process.kernel(SEND_RECV, 10_000, 10_000 + half, device=rank, gridX=1, launch=thread.launch(610, 612))
+    (link,) = [link for link in analyse([builder.write(tmp_path / "t.sqlite")]).links if link.movement_count > 1]
+    assert (link.headline_gb_s, link.wire_gb_s) == (None, None)

@@ -349,3 +349,18 @@ def test_a_copy_and_the_other_process_telling_of_it_are_one_movement(key: str | 
     assert frame.filter("is_movement").select("transport", "purpose").rows() == [("memcpy", "kv")]
     assert len(standing(paired(copy, {**told, "bytes": 9, "match_key": None})[0])) == 2
     assert len(standing(paired(copy, {**told, "process": 1})[0])) == 2
+
+
+def test_a_send_to_a_rank_and_a_receive_from_it_are_two_movements() -> None:
+    """Rank 1 relays, and is not captured; no rank is known."""
+    wide = {"rank_count": 4}
+    frame, _ = paired(*[send(peer=1, **wide)] * 3, *[recv(peer=1, **wide)] * 3)
+    assert len(standing(frame)) == 6
+
+
+def test_a_call_whose_own_rank_is_unknown_leaves_no_proof_from_the_start() -> None:
+    created = {"rank_count": 3, "created": True}
+    lane = [send(rank=0, **created), recv(rank=1, **created)] * 2
+    assert set(paired(*lane)[0]["pairing_proof"]) == {"start"}
+    over_devices = send(rank=None, peer=1, device_id=None, device_count=2, **created)
+    assert set(paired(*lane, over_devices)[0].filter(pl.col("pair_id").is_not_null())["pairing_proof"]) == {None}
