@@ -512,7 +512,7 @@ def hostile(name: str) -> Analysis:
         notice=Notice("partial", f"Read only {name}."),
         settings={"request_pattern": Setting(name, "option")},
         links=(link(link_key=name, link_name=name, src=name, dst=name, communicator=name, peak_source=name),),
-        ports=(Port(name, 0, "egress", 1, 1, 1.0, name),),
+        ports=(Port(name, 0, name, "egress", 1, 1, 1.0, name),),
         counters=(CounterCheck(name, "gpu_metrics", name, name, "egress", 1, 1, 1, 1.0, name),),
         message_sizes=(MessageSize(name, "nccl", 1024, 1, None),),
         excluded=(Excluded("other", name, 1, 1, 1, 1, 1),),

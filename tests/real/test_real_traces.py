@@ -73,7 +73,7 @@ def test_the_two_gpu_file_in_the_report(shared: Callable[[str], Path]) -> None:
     assert sum(row.transfer_count for row in analysis.excluded) == 266
     assert all(row.bytes is None for row in analysis.excluded)
     assert analysis.links == analysis.layers == analysis.requests == ()
-    assert analysis.verdict.text.startswith("No KV transfer found: all 266 Send/Recv transfers in 66 kernels are other")
+    assert analysis.verdict.text.startswith("No KV transfer found: all 266 transfers in 66 kernels are other")
     facts = analysis.traces[0].capabilities
     assert facts["nccl_calls"].status == "partial"  # the row that names the domain was cropped away
     assert facts["nccl_sizes"].status == "absent"
