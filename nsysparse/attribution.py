@@ -17,6 +17,7 @@ import polars as pl
 
 from nsysparse.apportion import apportion
 from nsysparse.scopes import at_capture, enclosing, process_fact
+from nsysparse.source.usable import MAX_BYTES
 
 MAX_LAYERS = 4096
 MAX_REQUESTS = 1024
@@ -25,7 +26,6 @@ AMOUNTS = (
     "bytes", "time_ns", "wire_ns", "peer_wait_ns", "overlapped_ns", "exposed_wire_ns", "exposed_wait_ns",
 )  # fmt: skip
 """What is divided among layers and requests."""
-MAX_BYTES = 2**48
 EXACT, NESTED, SPANNING, ESTIMATED = "exact", "nested", "spanning", "estimated"
 
 

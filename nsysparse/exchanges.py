@@ -9,9 +9,9 @@ kernels, not calls.
 import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Exchanges
+from nsysparse.frames import GROUP, Exchanges
+from nsysparse.kinds import NCCL
 
-GROUP = ["trace_id", "group_key"]
 POSITIONAL = "positional"
 # Below all keys of kernels, which are numbers of GPU operations (32 bits).
 _TIMED_KEYS = -(1 << 40)
@@ -93,7 +93,7 @@ def _by_calls(timed: pl.DataFrame) -> pl.DataFrame:
 def _by_position(timed: pl.DataFrame) -> pl.DataFrame:
     """The k-th kernels of two devices, where no call says whom it talks to and all of them overlap."""
     groups = (
-        timed.filter((pl.col("transport") == "nccl") & pl.col("gpu").is_not_null())
+        timed.filter((pl.col("transport") == NCCL) & pl.col("gpu").is_not_null())
         .group_by(*GROUP)
         .agg(
             nameless=pl.col("pair_id").is_null().all() & pl.col("peer").is_null().all(),

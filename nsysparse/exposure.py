@@ -7,8 +7,7 @@ transfers are set against compute as one, and the result is shared as their time
 
 import polars as pl
 
-from nsysparse.exchanges import GROUP
-from nsysparse.frames import device_key
+from nsysparse.frames import GROUP, device_key
 from nsysparse.intervals import Ints, coverage, groups_in_order, reach_before
 from nsysparse.sharing import divide
 from nsysparse.wire import MIN_DURATION, WINDOW

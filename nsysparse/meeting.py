@@ -5,17 +5,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from nsysparse.kinds import ANNOTATED, TWO_SIDED
 from nsysparse.naming import XFER
 
 FACTS = ["communicator", "bytes", "source", "target", "src_end", "dst_end", "xfer", "tag"]
 MOST_CANDIDATES = 4_000_000
 """Pairs of groups that are looked at; hostile traces could ask for billions."""
-TWO_SIDED = ("nccl", "ucx", "annotated")
-"""Transports of which both sides leave rows; of others only the side that acts does, so two rows are two movements.
-
-UCX's put and get are of the others (`is_one_sided`)."""
-ANNOTATED = "annotated"
-"""Annotations may stand for the other side of a movement that a one-sided transport recorded."""
 
 
 def meetings(transfers: pl.DataFrame, anomalies: Counter[str]) -> tuple[list[int], list[tuple[int, int, str]]]:
@@ -112,7 +107,7 @@ def _candidates(groups: pl.DataFrame, anomalies: Counter[str]) -> Iterator[tuple
             alike = (pl.col("transport") == pl.col("transport_right")) & two_sided
             # A send to a rank and a receive from the same rank would be that rank's copy to itself.
             relayed = pl.lit(value=False)
-            if "communicator" in both and "target" in sends.columns and "target" not in both and "source" not in both:
+            if "communicator" in both and not {"source", "target"} & set(both):
                 relayed = (pl.col("target") == pl.col("source_right")).fill_null(value=False)
             told = (pl.col("transport") == ANNOTATED) ^ (pl.col("transport_right") == ANNOTATED)
             found.append(

@@ -1,9 +1,9 @@
 """Pair sends with receives, so that a movement counts once though both its sides were captured.
 
-Messages between two ranks of a communicator arrive in order: the k-th send meets the k-th receive. Transfers that carry
-a name of their own (`match_key`) meet under it. Of what does not pair but may be one
-movement seen from both sides, the side with more transfers is counted. `alignment` says which send of a sequence met
-which receive, and whether that is proven.
+Messages between two ranks of a communicator arrive in order: the k-th send meets the k-th receive (`alignment` says
+from which on, and whether that is proven). Transfers that carry a name of their own (`match_key`) meet under it
+(`naming`). Of what does not pair but may be one movement seen from both sides, the side with more transfers is counted
+(`meeting`).
 """
 
 from collections import Counter
@@ -12,12 +12,11 @@ import polars as pl
 
 from nsysparse.alignment import LANE, align
 from nsysparse.frames import pid
-from nsysparse.meeting import ANNOTATED, copy_pairs, meetings
+from nsysparse.kinds import ANNOTATED, NCCL
+from nsysparse.meeting import copy_pairs, meetings
 from nsysparse.naming import named_pairs
 
 NODE = ["trace_id", "process", "gpu"]
-RANKED = "nccl"
-"""The transport whose ends are ranks of a communicator, and whose messages between two of them keep their order."""
 
 
 def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
@@ -77,7 +76,7 @@ def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
     That is sure only in a communicator of two, whose ranks are 0 and 1: in a larger one both may talk to others.
     """
     remote = transfers.filter(
-        (pl.col("transport") == RANKED) & pl.col("peer").is_not_null() & ~pl.col("is_self").fill_null(value=False)
+        (pl.col("transport") == NCCL) & pl.col("peer").is_not_null() & ~pl.col("is_self").fill_null(value=False)
     )
     nodes = (
         remote.group_by("communicator", *NODE)
@@ -96,7 +95,7 @@ def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
         .select("communicator", *NODE, "inferred")
     )
     joined = transfers.join(
-        follows.with_columns(transport=pl.lit(RANKED)),
+        follows.with_columns(transport=pl.lit(NCCL)),
         on=["transport", "communicator", *NODE],
         how="left",
         nulls_equal=True,
@@ -114,7 +113,7 @@ def _with_lanes(transfers: pl.DataFrame) -> pl.DataFrame:
     """Sends and receives to others with both ranks known: `source`, `target` and their number `k` in issue order."""
     sending = pl.col("side") == "send"
     lanes = transfers.filter(
-        (pl.col("transport") == RANKED)
+        (pl.col("transport") == NCCL)
         & pl.col("side").is_in(["send", "recv"])
         & pl.col("rank").is_not_null()
         & pl.col("peer").is_not_null()
@@ -125,7 +124,7 @@ def _with_lanes(transfers: pl.DataFrame) -> pl.DataFrame:
     # A call whose own rank is not known (a group over several devices) may belong to any lane of its process.
     key = ["communicator", "trace_id", "process"]
     unplaced = transfers.filter(
-        (pl.col("transport") == RANKED) & pl.col("side").is_in(["send", "recv"]) & pl.col("rank").is_null()
+        (pl.col("transport") == NCCL) & pl.col("side").is_in(["send", "recv"]) & pl.col("rank").is_null()
     ).select(key)
     doubtful = unplaced.unique().with_columns(is_doubtful=pl.lit(value=True))
     lanes = lanes.join(doubtful, on=key, how="left", nulls_equal=True, maintain_order="left").with_columns(

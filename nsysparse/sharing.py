@@ -3,8 +3,8 @@
 import polars as pl
 
 from nsysparse.apportion import apportioned
+from nsysparse.frames import GROUP
 
-GROUP = ["trace_id", "group_key"]
 _SIDES = {"send": 0, "recv": 1}
 
 

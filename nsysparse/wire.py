@@ -11,18 +11,13 @@ transfers as its time is, so wire and waiting of each add up to its time, exactl
 import polars as pl
 
 from nsysparse.alignment import CLOCK_SLACK_NS
-from nsysparse.exchanges import GROUP, sure_to_meet
+from nsysparse.exchanges import sure_to_meet
+from nsysparse.frames import GROUP
 from nsysparse.intervals import union_lengths
+from nsysparse.kinds import COPIES, NCCL
 from nsysparse.sharing import divide
 
 WINDOW, MIN_DURATION, OWN_INTERVAL = "window", "min-duration", "own-interval"
-RENDEZVOUS = "nccl"
-"""The transport whose kernels wait for each other; the intervals of others are the transfer itself."""
-COPIES = ("memcpy", "host-staged")
-"""Transports whose intervals hold no waiting at all: a copy waits for nobody."""
-
-# Why a transfer has no wire time, the reason that comes first in this order.
-REASONS = ("no-interval", "call-only", "unpaired", "unproven", "sizes-unknown", "eager", "two-clocks")
 
 
 def windows(met: pl.DataFrame) -> pl.DataFrame:
@@ -53,7 +48,7 @@ def with_wire(transfers: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         The same rows in the same order. `wire_reason` says why `wire_ns` is null. `wire_uncertainty_ns` is how far the
         clocks of the two devices may be apart, where a window rests on both.
     """
-    alone = pl.col("transport") != RENDEZVOUS
+    alone = pl.col("transport") != NCCL
     called = (pl.col("interval_kind") == "call").fill_null(value=False)
     own = alone & pl.col("start_ns").is_not_null() & ~called
     groups = _groups(transfers, present)
@@ -89,7 +84,7 @@ def with_wire(transfers: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
 def _groups(transfers: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
     """Per group of kernels `group_wire_ns`, its basis and uncertainty, or the reason why there is none."""
     served = transfers.filter(
-        (pl.col("transport") == RENDEZVOUS) & pl.col("group_key").is_not_null() & pl.col("start_ns").is_not_null()
+        (pl.col("transport") == NCCL) & pl.col("group_key").is_not_null() & pl.col("start_ns").is_not_null()
     )
     remote = served.filter(~pl.col("is_self").fill_null(value=False))
     partner = _partners(transfers)

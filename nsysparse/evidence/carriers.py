@@ -8,10 +8,11 @@ import polars as pl
 
 from nsysparse.evidence.notes import MOST_SURPLUS, note
 from nsysparse.intervals import Ints, innermost_container, merge
+from nsysparse.kinds import NCCL
 
-LIBRARIES = ("nccl", "nixl", "ucx")
+LIBRARIES = (NCCL, "nixl", "ucx")
 _CARRIED_BY = {
-    "nccl": ("memcpy",),
+    NCCL: ("memcpy",),
     "nixl": ("ucx", "memcpy"),
     "trtllm-bounce": ("ucx", "memcpy"),
     "ucx": ("memcpy",),
@@ -57,7 +58,7 @@ def _carried(
     submitted = _submitted(posted, parts)
     rest = parts.join(submitted, on="transfer_id", how="anti")
     placed = pl.concat([submitted, _placed(whole, rest)])
-    if transport == "nccl":
+    if transport == NCCL:
         placed = _by_service_threads(placed, whole, parts, around.threads)
     if placed.is_empty():
         return found

@@ -5,9 +5,9 @@ import polars as pl
 
 from nsysparse.evidence.notes import MOST_SURPLUS, note
 from nsysparse.intervals import innermost_container
+from nsysparse.kinds import ANNOTATED, NCCL
 
-ANNOUNCED = ("annotated", "trtllm-bounce")
-ORDERED = "nccl"
+ANNOUNCED = (ANNOTATED, "trtllm-bounce")
 _DIRECTED = ("send", "recv")
 _STYLES = ("push_pop", "start_end")
 
@@ -115,7 +115,7 @@ def called(found: pl.DataFrame, transport: str, scopes: pl.DataFrame) -> pl.Data
     spans = pl.col("style") != "push_pop"
     fills = spans & pl.col("alone") & pl.col("bytes").is_null()
     # The name tells which transfer of the other side it met; NCCL's messages keep an order, which tells more.
-    unnamed = pl.col("alone") & (pl.col("transport") != ORDERED)
+    unnamed = pl.col("alone") & (pl.col("transport") != NCCL)
     return noted.with_columns(
         scope_id=pl.coalesce("scope_id", pl.when(spans & pl.col("sure")).then("own_scope")),
         match_key=pl.coalesce("match_key", pl.when(unnamed & pl.col("sure")).then("said_key")),

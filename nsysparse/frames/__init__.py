@@ -9,7 +9,7 @@ ids apart.
 """
 
 from nsysparse.frames.exported import NvtxRanges, exported_gpu_ops, exported_transfers
-from nsysparse.frames.found import Exchanges, Found, Shares, Transfers, found_frame
+from nsysparse.frames.found import GROUP, Exchanges, Found, Shares, Transfers, found_frame
 from nsysparse.frames.ids import device_key, pid, thread_process, tid
 from nsysparse.frames.recorded import (
     Compute,
@@ -24,6 +24,7 @@ from nsysparse.frames.recorded import (
 )
 
 __all__ = [
+    "GROUP",
     "Compute",
     "Counters",
     "Exchanges",

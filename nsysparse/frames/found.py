@@ -3,6 +3,9 @@
 import dataframely as dy
 import polars as pl
 
+GROUP = ["trace_id", "group_key"]
+"""What transfers that share kernels have in common."""
+
 
 class Found(dy.Schema):
     """Point-to-point data movements as a transport finds them, each seen from one side of it."""

@@ -6,11 +6,10 @@ below the payload means that sizes, devices or the kind of link are wrong.
 
 from collections.abc import Mapping
 
-import numpy as np
 import polars as pl
 
 from nsysparse.analysis import CounterCheck
-from nsysparse.intervals import Ints
+from nsysparse.intervals import Ints, coverage, merge
 
 NOTE = "host-wide: every process on the node is in it"
 WHOLE = 0.999
@@ -63,13 +62,14 @@ def _check(samples: pl.DataFrame, placed: pl.DataFrame, peak_gb_s: Mapping[str, 
     """The check of one counter's samples; None where nothing moved its way."""
     first = samples.row(0, named=True)
     moved = _moved(placed, first)
-    starts, ends = _union(moved["start_ns"].to_numpy(), moved["end_ns"].to_numpy())
+    starts, ends = merge(moved["start_ns"].to_numpy(), moved["end_ns"].to_numpy())
     covered = int((ends - starts).sum())
     if covered == 0:
         return None
-    seen = _overlap(samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy(), starts, ends)
-    sampled = _union(samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy())
-    sampled_ns = int(_overlap(*sampled, starts, ends).sum())
+    first_ns, last_ns = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    seen = coverage(starts, ends, last_ns) - coverage(starts, ends, first_ns)
+    once_first, once_last = merge(first_ns, last_ns)
+    sampled_ns = int((coverage(starts, ends, once_last) - coverage(starts, ends, once_first)).sum())
     counted = _counted(samples, seen, _rate(first, peak_gb_s)) if sampled_ns else None
     payload = None if moved["bytes"].null_count() else int(moved["bytes"].sum())
     note = NOTE
@@ -131,26 +131,3 @@ def _counted(samples: pl.DataFrame, seen_ns: Ints, rate: float | None) -> int | 
         return round(float((values * seen_ns).sum()) * rate)
     lengths = (samples["end_ns"] - samples["start_ns"]).to_numpy()
     return round(float((values * (seen_ns / lengths)).sum()))
-
-
-def _union(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """The same time as disjoint intervals in order."""
-    if len(starts) == 0:
-        return starts, ends
-    order = np.argsort(starts, kind="stable")
-    first, last = starts[order], np.maximum.accumulate(ends[order])
-    opens = np.concatenate([[True], first[1:] > last[:-1]])
-    return first[opens], last[np.append(opens[1:], True)]
-
-
-def _overlap(starts: Ints, ends: Ints, union_starts: Ints, union_ends: Ints) -> Ints:
-    """How much of each interval lies within a union of disjoint, sorted, non-empty intervals."""
-    before = np.concatenate([[0], np.cumsum(union_ends - union_starts)])
-
-    def covered_until(moments: Ints) -> Ints:
-        place = np.searchsorted(union_starts, moments, side="right")
-        inside = np.maximum(union_ends[np.maximum(place, 1) - 1] - moments, 0)
-        covered: Ints = np.where(place > 0, before[place] - inside, 0)
-        return covered
-
-    return covered_until(ends) - covered_until(starts)

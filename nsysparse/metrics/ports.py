@@ -6,6 +6,7 @@ import polars as pl
 
 from nsysparse.analysis import Port
 from nsysparse.intervals import union_lengths
+from nsysparse.kinds import NCCL
 from nsysparse.metrics.measured import Measured, known_sum_expr
 from nsysparse.theory.links import Peak
 
@@ -38,7 +39,7 @@ def ports(ended: pl.DataFrame, measured: Measured, peak: Peak | None) -> tuple[P
     busy = union_lengths(placed.filter(pl.col("start_ns").is_not_null()), [*key, "clock"]).group_by(key).agg(
         pl.col("union_ns").max()
     )  # fmt: skip
-    sums = placed.group_by(key).agg(known_sum_expr("bytes"), by_nccl=(pl.col("transport") == "nccl").any())
+    sums = placed.group_by(key).agg(known_sum_expr("bytes"), by_nccl=(pl.col("transport") == NCCL).any())
     found = sums.join(busy, on=key, how="left").sort(key)
     return tuple(_port(row, peak) for row in found.iter_rows(named=True))
 

@@ -15,8 +15,8 @@ import polars as pl
 
 from nsysparse.alignment import CLOCK, CLOCK_SLACK_NS, END_TOLERANCE_NS, SIZES, START
 from nsysparse.intervals import union_lengths
+from nsysparse.kinds import COPIES, NCCL
 from nsysparse.metrics.measured import Measured
-from nsysparse.wire import COPIES, RENDEZVOUS
 
 LINK = ["link_key", "transport"]
 UNKNOWN_END = "unknown"
@@ -50,7 +50,7 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         far_staging="staging_bytes", far_ops="kernel_ops",
     )  # fmt: skip
     met = (
-        ended.filter(pl.col("pair_id").is_not_null() & (pl.col("transport") == RENDEZVOUS))
+        ended.filter(pl.col("pair_id").is_not_null() & (pl.col("transport") == NCCL))
         .join(other, on="pair_id")
         .filter(pl.col("far_id") != pl.col("transfer_id"))
         .filter(pl.col("start_ns").is_not_null() & pl.col("far_start").is_not_null() & pl.col("bytes").is_not_null())
@@ -61,7 +61,7 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         _on_one_clock(met.filter(one_clock & certain)),
         _by_ends(met.filter(one_clock & (pl.col("pairing_proof") == CLOCK))),
         _on_two_clocks(met.filter(~one_clock & certain)),
-        _alone(ended.filter((pl.col("transport") != RENDEZVOUS) & ~called())),
+        _alone(ended.filter((pl.col("transport") != NCCL) & ~called())),
     ]
     sure = ended.join(pl.concat(parts), on="transfer_id", how="left", maintain_order="left")
     sure = sure.join(_perhaps_local(measured.transfers), on="transfer_id", how="left", maintain_order="left")
@@ -81,7 +81,7 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
 def _perhaps_local(transfers: pl.DataFrame) -> pl.DataFrame:
     """NCCL calls of unknown own rank in a group that both sends to and receives from their peer: perhaps itself."""
     unknown = transfers.filter(
-        (pl.col("transport") == RENDEZVOUS) & pl.col("is_self").is_null() & pl.col("side").is_in(["send", "recv"])
+        (pl.col("transport") == NCCL) & pl.col("is_self").is_null() & pl.col("side").is_in(["send", "recv"])
     )
     both_ways = pl.col("side").n_unique().over("trace_id", "group_key", "communicator", "peer") > 1
     return unknown.filter(both_ways & pl.col("group_key").is_not_null()).select(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
 from nsysparse.analysis import Capability, Reason
-from nsysparse.wire import RENDEZVOUS
+from nsysparse.kinds import NCCL
 
 NOT_MEASURED = "not-measured"
 NEEDS_OPTION = "needs-option"
@@ -209,7 +209,7 @@ def reasons(
     for rule in RULES:
         if rule.path in nulls and not given.intersection(rule.unless):
             told.setdefault(rule.path, rule)
-    by_nccl = not transports or RENDEZVOUS in transports
+    by_nccl = not transports or NCCL in transports
     return tuple(_explain(rule, capabilities, by_nccl=by_nccl) for rule in told.values())
 
 

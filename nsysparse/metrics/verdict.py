@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from nsysparse.analysis import ADVICE, Capability, Excluded, Link, Totals, TraceFacts, Verdict
+from nsysparse.kinds import COPIES, NCCL
 from nsysparse.metrics.rates import UNKNOWN_END
 from nsysparse.units import human_bytes, human_ns, human_rate, human_share
-from nsysparse.wire import COPIES, RENDEZVOUS
 
 _UNTOLD = "the trace says no more of them."
 _STATE = "unknown"  # until steps are tied to requests, no run can be judged against the threshold
@@ -22,11 +22,11 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
     if not totals.transfer_count:
         return _nothing(excluded, traces)
     moved = _moved(totals)
-    by_nccl = any(link.transport == RENDEZVOUS for link in links)
+    by_nccl = any(link.transport == NCCL for link in links)
     if totals.bytes is None and totals.time_ns is None:
         why = _lacking(traces, "gpu_kernels", "graph_nodes", "nccl_sizes") if by_nccl else _other_sizes(traces)
         return f"Throughput is unknown: {moved}, without size or time: {why}"
-    whose = "kernel time" if all(link.transport == RENDEZVOUS for link in links) else "transfer time"
+    whose = "kernel time" if all(link.transport == NCCL for link in links) else "transfer time"
     took = f"{human_ns(totals.time_ns)} of {whose}" if totals.time_ns is not None else "an unrecorded time"
     if totals.bytes is None:
         why = _lacking(traces, "nccl_sizes") if by_nccl else _other_sizes(traces)
@@ -54,7 +54,7 @@ def _measured(text: str, busiest: Link, real: Sequence[Link]) -> str:
         return f"Inconsistent: {text}, {rate}: faster than the link can be, so {wrong}."
     how = f" ({busiest.transport})" if len({link.transport for link in real}) > 1 else ""
     where = f" on the busiest of {len(real)} links{how}" if len(real) > 1 else ""
-    by_host = busiest.transport not in (RENDEZVOUS, *COPIES) and busiest.headline_basis == "wire"
+    by_host = busiest.transport not in (NCCL, *COPIES) and busiest.headline_basis == "wire"
     waiting = f", {'until the host saw it complete' if by_host else 'waiting for the peer included'}" if waits else ""
     return f"KV gap unknown, transfer measured: {text}, {rate}{where}{waiting}."
 
@@ -63,7 +63,7 @@ def _on_wire(totals: Totals, links: Sequence[Link]) -> str:
     """How much of the time was on the wire; nothing where a transport's times do not show who waited."""
     transports = {link.transport for link in links if link.busy_ns is not None}
     known = totals.wire_known_share
-    shown = RENDEZVOUS in transports and transports <= {RENDEZVOUS, *COPIES}
+    shown = NCCL in transports and transports <= {NCCL, *COPIES}
     if not (shown and known and totals.time_ns and totals.wire_ns is not None):
         return ""
     wire = human_share(totals.wire_ns / (known * totals.time_ns))
@@ -85,7 +85,7 @@ def _moved(totals: Totals) -> str:
 def _unproven(totals: Totals, links: Sequence[Link], busiest: Link | None, traces: Sequence[TraceFacts]) -> str:
     """Why no link has a rate: of the busiest one whose ends are known, else of all."""
     told = links if busiest is None else [busiest]
-    if any(link.transport != RENDEZVOUS for link in told):
+    if any(link.transport != NCCL for link in told):
         if busiest is None and any(link.headline_gb_s is not None for link in told):
             return "between which ends is not known, so that is no link's rate."
         return "that proves no rate: of some only a call was recorded, which need not last as long as its transfer."

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Link
 from nsysparse.document import Abstention, Bar, BarChart, Block, Heading, Paragraph, Spread, Table
+from nsysparse.kinds import COPIES, NCCL
 from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import Filled, names, numbers, rates, shares, sizes, table, texts, times
-from nsysparse.sections.transports import COPIES, several, wire_interval
+from nsysparse.sections.transports import several, wire_interval
 from nsysparse.units import UNKNOWN, counted, human_bytes, human_rate, human_share, time_scale
 
 MOST_BARS = 24
@@ -195,7 +196,7 @@ def _over(link: Link) -> str | None:
     if link.headline_basis is None:
         return None
     over = _BASIS.get(link.headline_basis) or wire_interval(link.transport)
-    if link.headline_basis == "wire" and link.transport == "nccl":
+    if link.headline_basis == "wire" and link.transport == NCCL:
         over += ", the receiver first" if not is_bound(link) else ", or from the send's start on"
     share = link.headline_bytes_share
     return over if share is None or share > MOST_OF_IT else f"{over} ({human_share(share)} of the bytes)"

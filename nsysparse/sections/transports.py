@@ -3,29 +3,25 @@
 from collections.abc import Iterable
 
 from nsysparse.analysis import Link
-
-RENDEZVOUS = "nccl"
-"""The transport whose kernels wait for each other, so that time on the wire and waiting can be told apart."""
-COPIES = ("memcpy", "host-staged")
-"""Transports that wait for nobody: their interval is the movement."""
+from nsysparse.kinds import ANNOTATED, COPIES, NCCL
 
 _OWN_INTERVAL = {
     **dict.fromkeys(COPIES, "the copies themselves"),
-    "annotated": "the annotated ranges, waiting unseen",
+    ANNOTATED: "the annotated ranges, waiting unseen",
 }
 _HOST_INTERVAL = "from post to completion, waiting unseen"
 
 
 def wire_interval(transport: str) -> str:
     """What a rate of basis `wire` is over."""
-    if transport == RENDEZVOUS:
+    if transport == NCCL:
         return "while both sides were there"
     return _OWN_INTERVAL.get(transport, _HOST_INTERVAL)
 
 
 def unseen_waiting(links: Iterable[Link]) -> list[str]:
     """Transports of these links that have times in which waiting cannot be seen, by name."""
-    return sorted({link.transport for link in links if link.busy_ns is not None} - {RENDEZVOUS, *COPIES})
+    return sorted({link.transport for link in links if link.busy_ns is not None} - {NCCL, *COPIES})
 
 
 def several(links: Iterable[Link]) -> bool:

@@ -14,8 +14,8 @@ from sqlalchemy.pool import StaticPool
 from nsysparse.errors import InputError, NotAnExport
 from nsysparse.source import schema
 from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
-from nsysparse.source.payloads import MAX_BYTES
 from nsysparse.source.schema import TableSpec
+from nsysparse.source.usable import MAX_BYTES
 
 BATCH_ROWS = 65_536
 IDS_PER_QUERY = 10_000

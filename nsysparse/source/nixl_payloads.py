@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from nsysparse.source.payloads import INTEGERS, MAX_BYTES, blob_body, layouts
+from nsysparse.source.payloads import INTEGERS, blob_body, layouts
+from nsysparse.source.usable import MAX_BYTES
 
 COLUMNS: Mapping[str, type[pl.DataType]] = {"bytes": pl.Int64, "remote_agent": pl.String}
 KEY, VALUE = "key", "value"

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from nsysparse.source.usable import MAX_BYTES
+
 # Entry name, lower case → our column. `Bytes` is NCCL 2.16-2.24's name for the size of a Send or Recv.
 FIELDS: Mapping[str, str] = {
     "nccl communicator id": "communicator",
@@ -31,8 +33,6 @@ COLUMNS: Mapping[str, type[pl.DataType]] = {
     "device": pl.Int64,
 }
 _HEADER = struct.Struct("<QQQQ")
-# 256 TiB: no message is larger, and sums of a million such still fit 64 bits.
-MAX_BYTES = 2**48
 # NVTX payload entry types that NCCL uses for these fields, or could: (bytes, signed).
 INTEGERS: Mapping[int, tuple[int, bool]] = {
     3: (2, True), 4: (2, False), 5: (4, True), 6: (4, False), 7: (8, True), 8: (8, False), 9: (8, True), 10: (8, False),

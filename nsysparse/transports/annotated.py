@@ -8,11 +8,12 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse.frames import Found, found_frame
+from nsysparse.kinds import ANNOTATED
 from nsysparse.source import schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.announced import announced
 
-NAME = "annotated"
+NAME = ANNOTATED
 ABOUT = "kv_transfer ranges of the annotation convention, from their start to their end"
 UNSEEN = (
     "what a server does not annotate, and no engine annotates by itself; where nothing else recorded the transfer,"

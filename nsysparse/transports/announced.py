@@ -3,8 +3,7 @@
 import polars as pl
 
 from nsysparse.source.trace import Trace
-
-MAX_BYTES = 2**48
+from nsysparse.source.usable import MAX_BYTES
 
 
 def announced(trace: Trace, scopes: pl.DataFrame, rule: str, *, bytes_source: str) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from nsysparse.frames import Found, found_frame
+from nsysparse.kinds import NCCL
 from nsysparse.source import nccl_domain, schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.launching import launching
@@ -17,7 +18,7 @@ from nsysparse.transports.nccl_graphs import REPLAY_KEYS_FROM, per_replay, with_
 from nsysparse.transports.nccl_groups import CALL, GROUP_END, GROUP_START, launching_range
 from nsysparse.transports.nccl_traced import find_traced
 
-NAME = "nccl"
+NAME = NCCL
 # NCCL_BUFFSIZE per channel; as many channels as NCCL can use where a kernel does not tell.
 BUFFER_BYTES, MOST_CHANNELS = 4 * 2**20, 64
 ABOUT = "ncclSend and ncclRecv, with the SendRecv kernels that they launch; ncclPutSignal; rows of `nsys -t nccl`"
