@@ -76,11 +76,16 @@ def _ranges(trace: Trace, ops: pl.DataFrame) -> pl.DataFrame:
     kinds = ranges["name"].replace_strict(_KINDS, default=CALL, return_dtype=pl.Int8).to_numpy()
     starts, ends = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
     launched = np.zeros(ranges.height, dtype=bool)
-    calls = ranges.with_row_index("row").filter(pl.Series(kinds == CALL))
-    launched[_issuing(ops, calls, "row").drop_nulls().to_numpy()] = True
+    numbered = ranges.with_row_index("row")
+    for kind in (CALL, GROUP_END):
+        launched[_issuing(ops, numbered.filter(pl.Series(kinds == kind)), "row").drop_nulls().to_numpy()] = True
+    outside = ops.filter(_issuing(ops, numbered, "row").is_null() & pl.col("replay").is_null())
+    strays = {thread: lane["issued_start_ns"].to_numpy() for (thread,), lane in outside.group_by("issued_thread")}
     owner = np.full(ranges.height, -1, dtype=np.int64)
+    threads = ranges["thread"].to_numpy()
     for rows in _by_thread(ranges["thread"]):
-        position = launching_range(kinds[rows], starts[rows], ends[rows], launched[rows])
+        lost = strays.get(int(threads[rows[0]]))
+        position = launching_range(kinds[rows], starts[rows], ends[rows], launched[rows], lost)
         owner[rows] = np.where(position >= 0, rows[position], -1)
     ids = ranges["range_id"].to_numpy().astype(np.int64)  # unsigned, -1 would wrap
     owned = pl.Series(np.where(owner >= 0, ids[owner], -1) if len(ids) else owner, dtype=pl.Int64)

@@ -11,18 +11,22 @@ from nsysparse.intervals import Ints, innermost_container
 
 # In the order in which they take effect at the same instant.
 GROUP_START, CALL, GROUP_END = 0, 1, 2
+_STRAY = 3
 Flags = NDArray[np.bool_]
 
 
-def launching_range(kinds: NDArray[np.int8], starts: Ints, ends: Ints, launched: Flags) -> Ints:
+def launching_range(
+    kinds: NDArray[np.int8], starts: Ints, ends: Ints, launched: Flags, strays: Ints | None = None
+) -> Ints:
     """For the NCCL ranges of one thread: the position of the range that launches each call.
 
     Args:
         kinds: GROUP_START, CALL or GROUP_END per range.
         starts: Range starts, sorted by (start, -end).
         ends: Range ends.
-        launched: Whether a kernel was launched inside the range. A call that launches for itself is in no group, so a
-            lost GroupEnd is noticed there and does not swallow what follows.
+        launched: Whether a kernel was launched inside the range. A call that launches for itself is in no group, and
+            an end that launches closes the outermost: so a lost GroupEnd is noticed and does not swallow what follows.
+        strays: When kernels of NCCL were launched outside all ranges: whatever group seemed open then had ended.
 
     Returns:
         Per range: its own position for an ungrouped call, the closing GroupEnd's for a grouped one, -1 for a call
@@ -35,36 +39,44 @@ def launching_range(kinds: NDArray[np.int8], starts: Ints, ends: Ints, launched:
     around = calls[innermost_container(starts[calls], ends[calls], starts[marks], ends[marks])]
     # Strictly: a group may start or end in the very nanosecond in which its call does.
     marks = marks[~((starts[around] < starts[marks]) & (ends[around] > ends[marks]))]
-    events = np.concatenate([calls, marks])
-    events = events[np.lexsort((kinds[events], starts[events]))]
-    step = np.where(kinds[events] == GROUP_START, 1, np.where(kinds[events] == GROUP_END, -1, 0)).astype(np.int64)
-    resets = (kinds[events] == CALL) & launched[events]
-    depth = _depth(step, resets)
+    lost = np.zeros(0, dtype=np.int64) if strays is None else strays
+    place = np.concatenate([calls, marks, np.full(len(lost), -1, dtype=np.int64)])
+    kind = np.concatenate([kinds[calls], kinds[marks], np.full(len(lost), _STRAY, dtype=np.int8)])
+    moment = np.concatenate([starts[calls], starts[marks], lost])
+    order = np.lexsort((kind, moment))
+    place, kind = place[order], kind[order]
+    is_call = kind == CALL
+    step = np.where(kind == GROUP_START, 1, np.where(kind == GROUP_END, -1, 0)).astype(np.int64)
+    alone_launch = (is_call & launched[place]) | (kind == _STRAY)
+    closing_launch = (kind == GROUP_END) & launched[place]
+    depth = _depth(step, alone_launch, closing_launch)
     alone = depth == 0
-    is_call = kinds[events] == CALL
-    owner[events[is_call & alone]] = events[is_call & alone]
+    owner[place[is_call & alone]] = place[is_call & alone]
     before = np.concatenate([[depth[0] - step[0]], depth[:-1]]) if len(depth) else depth
     closes = np.flatnonzero((step == -1) & (depth == 0) & (before > 0))
     grouped = np.flatnonzero(is_call & ~alone)
     following = np.searchsorted(closes, grouped)
     # A group that something launched on its own interrupts has lost its end.
-    next_reset = np.append(np.flatnonzero(resets), len(events))
+    next_reset = np.append(np.flatnonzero(alone_launch), len(place))
     interrupted = next_reset[np.searchsorted(next_reset, grouped)]
     closed = following < len(closes)
     closed[closed] &= closes[following[closed]] < interrupted[closed]
-    owner[events[grouped[closed]]] = events[closes[following[closed]]]
+    # Where an end closes several groups at once, those further out had lost theirs.
+    closed[closed] &= depth[grouped[closed]] >= before[closes[following[closed]]]
+    owner[place[grouped[closed]]] = place[closes[following[closed]]]
     return owner
 
 
-def _depth(step: Ints, resets: Flags) -> Ints:
-    """How many groups are open after each event; a reset closes all, a stray end none.
+def _depth(step: Ints, alone_launch: Flags, closing_launch: Flags) -> Ints:
+    """How many groups are open after each event; what launches closes all, a stray end none.
 
     Ends before the first start mean that the capture began inside that many groups.
     """
     if len(step) == 0:
         return step
+    resets = alone_launch | closing_launch
     segment = np.cumsum(resets)
-    opening = np.flatnonzero((step == 1) | resets)
+    opening = np.flatnonzero((step == 1) | alone_launch)
     inherited = int((step[: opening[0] if len(opening) else len(step)] == -1).sum())
     walk = inherited + np.cumsum(step)
     first = np.searchsorted(segment, np.arange(segment[-1] + 1))

@@ -5,15 +5,21 @@ import pytest
 
 from nsysparse.transports.nccl_groups import CALL, GROUP_END, GROUP_START, launching_range
 
-KINDS = {"c": CALL, "C": CALL, "(": GROUP_START, ")": GROUP_END}
+KINDS = {"c": CALL, "C": CALL, "(": GROUP_START, ")": GROUP_END, "]": GROUP_END}
 
 
 def owners(pattern: str) -> list[int]:
-    """One range of 10 ns per character, 20 ns apart; `C` is a call inside which a kernel was launched."""
-    kinds = np.array([KINDS[letter] for letter in pattern], dtype=np.int8)
-    starts = np.arange(len(pattern), dtype=np.int64) * 20
-    launched = np.array([letter == "C" for letter in pattern], dtype=bool)
-    return launching_range(kinds, starts, starts + 10, launched).tolist()
+    """One range of 10 ns per character, 20 ns apart; inside `C` and `]` a kernel was launched, at `*` outside ranges.
+
+    Positions are those in the pattern without stars.
+    """
+    at = np.arange(len(pattern), dtype=np.int64) * 20
+    star = np.array([letter == "*" for letter in pattern], dtype=bool)
+    letters = pattern.replace("*", "")
+    kinds = np.array([KINDS[letter] for letter in letters], dtype=np.int8)
+    starts = at[~star]
+    launched = np.array([letter in "C]" for letter in letters], dtype=bool)
+    return launching_range(kinds, starts, starts + 10, launched, at[star]).tolist()
 
 
 @pytest.mark.parametrize(
@@ -37,6 +43,14 @@ def owners(pattern: str) -> list[int]:
         ("(c(cC(c)C", [-1, -1, -1, -1, 4, -1, 7, -1, 8]),
         ("(cC)c)", [-1, -1, 2, -1, 4, -1]),
         ("c)C", [1, -1, 2]),
+        # An end that launches closes the outermost group: one further out had lost its end.
+        ("(c]c", [-1, 2, -1, 3]),
+        ("(c(c)c]", [-1, 6, -1, 6, -1, 6, -1]),
+        ("(c(c](c]", [-1, -1, -1, 4, -1, -1, 7, -1]),
+        ("c](c]", [1, -1, -1, 4, -1]),
+        # So had a group within which NCCL launched outside all ranges.
+        ("(c*(c]", [-1, -1, -1, 4, -1]),
+        ("(c*c]", [-1, -1, 2, -1]),
     ],
 )
 def test_owner(pattern: str, expected: list[int]) -> None:
