@@ -3,15 +3,12 @@
 import dataframely as dy
 import polars as pl
 
-from nsysparse.frames.ids import pid, tid
+from nsysparse.frames.ids import OfTrace, pid, tid
 
 
-class NvtxRanges(dy.Schema):
+class NvtxRanges(OfTrace):
     """NVTX ranges projected onto the GPU, as other tools can check them."""
 
-    trace_id = dy.String(
-        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
-    )
     domain = dy.String(nullable=True, metadata={"about": "NVTX domain"})
     name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
     style = dy.String(nullable=False, metadata={"about": "`push_pop` or `start_end`"})

@@ -3,16 +3,15 @@
 import dataframely as dy
 import polars as pl
 
+from nsysparse.frames.ids import OfTrace
+
 GROUP = ["trace_id", "group_key"]
 """What transfers that share kernels have in common."""
 
 
-class Found(dy.Schema):
+class Found(OfTrace):
     """Point-to-point data movements as a transport finds them, each seen from one side of it."""
 
-    trace_id = dy.String(
-        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
-    )
     transport = dy.String(nullable=False, metadata={"about": "the module that found it"})
     side = dy.String(nullable=True, metadata={"about": "send, recv or copy; null where its source does not say"})
     purpose = dy.String(nullable=True, metadata={"about": "kv, other or unknown"})
@@ -184,12 +183,9 @@ class Shares(dy.Schema):
     exposed_wait_ns = dy.Int64(nullable=True, metadata={"about": "this share's part of its exposed waiting"})
 
 
-class Exchanges(dy.Schema):
+class Exchanges(OfTrace):
     """Kernels of two sides that met on one clock: `a` began first."""
 
-    trace_id = dy.String(
-        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
-    )
     pairing = dy.String(nullable=False, metadata={"about": "`fifo` (their calls were paired), `positional` or `named`"})
     pairing_proof = dy.String(nullable=True, metadata={"about": "as of their calls; null: nothing proves it"})
     a_group_key = dy.Int64(nullable=False, metadata={"about": "the `group_key` of the transfers it serves"})

@@ -1,6 +1,15 @@
-"""What is inside the export's global ids, and how a device is named within its trace."""
+"""What every row of a trace carries: which input it comes from, and the ids of the export, taken apart."""
 
+import dataframely as dy
 import polars as pl
+
+
+class OfTrace(dy.Schema):
+    """A frame whose rows say which input they come from."""
+
+    trace_id = dy.String(
+        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    )
 
 
 def thread_process(thread: pl.Expr) -> pl.Expr:

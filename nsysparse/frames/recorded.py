@@ -2,6 +2,8 @@
 
 import dataframely as dy
 
+from nsysparse.frames.ids import OfTrace
+
 
 class Labels(dy.Schema):
     """Distinct (domain, name) pairs of NVTX ranges and marks; ranges refer to them by code."""
@@ -12,12 +14,9 @@ class Labels(dy.Schema):
     name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
 
 
-class Ranges(dy.Schema):
+class Ranges(OfTrace):
     """NVTX ranges (push/pop and start/end) and marks (style `mark`, end = start), totally sorted."""
 
-    trace_id = dy.String(
-        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
-    )
     range_id = dy.UInt32(nullable=False, metadata={"about": "number of the range or mark"})
     label_id = dy.UInt32(nullable=False, metadata={"about": "code of a distinct (domain, name) pair"})
     style = dy.String(nullable=False, metadata={"about": "`push_pop`, `start_end` or `mark`"})
@@ -62,12 +61,9 @@ class NcclOps(dy.Schema):
     device = dy.Int64(nullable=True, metadata={"about": "CUDA ordinal of the device"})
 
 
-class GpuOps(dy.Schema):
+class GpuOps(OfTrace):
     """Kernels, copies, memsets and whole-graph launches, with the launching call where one was recorded."""
 
-    trace_id = dy.String(
-        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
-    )
     op_id = dy.UInt32(nullable=False, metadata={"about": "number of the operation"})
     kind = dy.String(nullable=False, metadata={"about": "kernel, memcpy, memset or graph"})
     name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
@@ -96,12 +92,9 @@ class GpuOps(dy.Schema):
     grid_x = dy.Int64(nullable=True, metadata={"about": "blocks of a kernel; for NCCL's, its channels"})
 
 
-class Compute(dy.Schema):
+class Compute(OfTrace):
     """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged."""
 
-    trace_id = dy.String(
-        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
-    )
     device = dy.String(nullable=False, metadata={"about": "the device, as `device_key` names it"})
     start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
     end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
@@ -118,12 +111,9 @@ class GraphNodes(dy.Schema):
     end_ns = dy.Int64(nullable=False, metadata={"about": "end of its making"})
 
 
-class UcpEvents(dy.Schema):
+class UcpEvents(OfTrace):
     """What nsys recorded of UCX: calls that start an operation, and spans from that call to its completion."""
 
-    trace_id = dy.String(
-        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
-    )
     event_id = dy.UInt32(nullable=False, metadata={"about": "number of the event"})
     kind = dy.String(
         nullable=False, metadata={"about": "`submit` (the call), or `progress` (from the call to its completion)"}
@@ -140,12 +130,9 @@ class UcpEvents(dy.Schema):
     peer_worker = dy.UInt64(nullable=True, metadata={"about": "the other side's UCP worker; null when not recorded"})
 
 
-class Counters(dy.Schema):
+class Counters(OfTrace):
     """Hardware counters of data that crossed a device's links or the node's network adapters, over intervals."""
 
-    trace_id = dy.String(
-        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
-    )
     source = dy.String(nullable=False, metadata={"about": "`gpu_metrics` or `nic_metrics`"})
     device = dy.String(nullable=True, metadata={"about": "`gpuN`, or the name of a network adapter, where known"})
     metric = dy.String(nullable=False, metadata={"about": "the counter's name, as recorded"})
