@@ -64,13 +64,17 @@ def connect(path: Path) -> sqlite3.Connection:
     # An absolute URI: a relative one loses its directory when it starts with a slash-less "..".
     uri = f"file:{quote(os.fsencode(path.resolve()))}?mode=ro&immutable=1"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-    # Real exports hold invalid UTF-8. A partial of `str` stays in C, which matters at millions of texts.
-    connection.text_factory = partial(str, encoding="utf-8", errors="backslashreplace")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
-        connection.execute(f"PRAGMA {pragma}")
-    connection.set_authorizer(_authorize)
+    try:
+        # Real exports hold invalid UTF-8. A partial of `str` stays in C, which matters at millions of texts.
+        connection.text_factory = partial(str, encoding="utf-8", errors="backslashreplace")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.set_authorizer(_authorize)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -1,6 +1,7 @@
 """Sends and receives captured into CUDA graphs: each replay moves what the captured call says, the capture nothing."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -284,7 +285,7 @@ def test_nodes_without_thread_or_with_impossible_times_are_left_out_and_counted(
     scene.capture(100, 1, clone=11)
     scene.replay(1000, (11, 1100, 1110))
     path = scene.builder.write(tmp_path / "t.sqlite")
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:  # the second commits, only the first closes
         row = "INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (?, ?, 0, ?, 0, 5, NULL)"
         file.executemany(row, [(5, 5, None), (9, 3, scene.thread.global_tid)])
     trace = read_trace(path, "t", all_gpu_work=False)
