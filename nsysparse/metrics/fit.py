@@ -1,7 +1,8 @@
 """A line through the movements of a link: fixed cost plus bytes over rate.
 
 Small messages are slow because each pays a fixed cost, not because the link is. The line is least squares over the
-median time of each message size, of movements whose time holds no waiting for a late receiver.
+median time of each message size, of movements whose time holds no waiting for a late receiver and that had the link for
+themselves: where others crossed at the same time, small messages would seem to cost what large ones do.
 """
 
 import polars as pl
@@ -25,7 +26,8 @@ def fits(sure: pl.DataFrame) -> pl.DataFrame:
         pl.col("tight") & (pl.col("sure_bytes") == pl.col("bytes")) & (pl.col("kernel_ops").fill_null(1) == 1)
     ).fill_null(value=False)
     points = (
-        sure.filter(whole)
+        _undisturbed(sure)
+        .filter(whole)
         .group_by(*LINK, "bytes")
         .agg(
             y=(pl.col("sure_end_ns") - pl.col("sure_start_ns") - pl.col("slack_ns")).median(),
@@ -56,3 +58,13 @@ def fits(sure: pl.DataFrame) -> pl.DataFrame:
         .filter((pl.col("slope") > 0) & (pl.col("fixed") >= 0) & (pl.col("straight") >= LEAST_R2))
         .select(*LINK, fixed_cost_ns=pl.col("fixed").round().cast(pl.Int64), fitted_gb_s=1 / pl.col("slope"))
     )
+
+
+def _undisturbed(sure: pl.DataFrame) -> pl.DataFrame:
+    """Movements during which no other of their link ran, of those on one clock."""
+    place = [*LINK, "trace_id"]
+    timed = sure.filter(pl.col("start_ns").is_not_null()).sort(*place, "start_ns", "end_ns", "transfer_id")
+    before = pl.col("end_ns").cum_max().shift(1).over(place)
+    after = pl.col("start_ns").shift(-1).over(place)
+    free = (before <= pl.col("start_ns")).fill_null(value=True) & (after >= pl.col("end_ns")).fill_null(value=True)
+    return timed.filter(free)

@@ -222,6 +222,18 @@ def test_messages_of_many_sizes_give_fixed_cost_and_rate(tmp_path: Path) -> None
     assert link.fixed_cost_ns == 50_000
 
 
+def test_movements_that_share_their_time_give_no_line(tmp_path: Path) -> None:
+    """The same messages, each beside another one of the link that runs all the time."""
+    messages, now = [], 1_000_000
+    for nbytes in (400_000, 800_000, 1_600_000, 3_200_000) * 5:
+        took = 50_000 + nbytes // 40
+        both = (now + 1_000_000, now + 1_000_000 + took), (now, now + 1_000_000 + took)
+        messages += [Message(nbytes, *both), Message(nbytes, *both)]
+        now += 2_000_000
+    (link,) = analyse([lane(tmp_path, messages)]).links
+    assert (link.fixed_cost_ns, link.fitted_gb_s) == (None, None)
+
+
 def test_ports_count_bytes_and_busy_time_of_each_end(tmp_path: Path) -> None:
     messages = [Message(1000, (100_000 * k, 100_000 * k + 50), (100_000 * k + 10, 100_000 * k + 80)) for k in (1, 2)]
     ports = analyse([lane(tmp_path, messages)], Options(peak_gb_s=50)).ports
