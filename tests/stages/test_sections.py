@@ -340,8 +340,8 @@ def test_order_of_cells_does_not_show() -> None:
     assert SECTIONS["heatmap"](replace(whole, layer_request=shuffled)) == SECTIONS["heatmap"](whole)
 
 
-def test_sections_know_only_analysis_document_and_units() -> None:
-    allowed = {"nsysparse.analysis", "nsysparse.document", "nsysparse.units"}
+def test_sections_know_only_analysis_document_kinds_and_units() -> None:
+    allowed = {"nsysparse.analysis", "nsysparse.document", "nsysparse.kinds", "nsysparse.units"}
     for path in Path(nsysparse.sections.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nsysparse"):
