@@ -17,6 +17,7 @@ import polars as pl
 
 from nsysparse.apportion import apportion
 from nsysparse.scopes import at_capture, enclosing, process_fact
+from nsysparse.sides import other_side
 from nsysparse.source.usable import MAX_BYTES
 
 MAX_LAYERS = 4096
@@ -149,20 +150,16 @@ def agree_between_sides(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.
     result = transfers
     for field in ("layer", "request"):
         columns = [f"{field}_text", f"{field}_bytes", f"{field}_provenance"]
-        other = transfers.filter(pl.col("pair_id").is_not_null()).select(
-            "pair_id", *(pl.col(name).alias(f"other_{name}") for name in columns), other_id="transfer_id"
-        )
-        met = result.join(other, on="pair_id", how="left", maintain_order="left").filter(
-            pl.col("other_id").is_null() | (pl.col("other_id") != pl.col("transfer_id"))
-        )
-        differs = pl.col("is_movement") & (pl.col(f"{field}_text") != pl.col(f"other_{field}_text"))
+        far = other_side(transfers, *columns)
+        met = result.join(far, on="transfer_id", how="left", maintain_order="left")
+        differs = pl.col("is_movement") & (pl.col(f"{field}_text") != pl.col(f"far_{field}_text"))
         count = met.filter(differs).height
         if count:
             anomalies[f"sides-disagree-on-{field}"] += count
         learns = pl.col(f"{field}_text").is_null()
         result = met.with_columns(
-            **{name: pl.when(learns).then(f"other_{name}").otherwise(name) for name in columns}
-        ).drop("other_id", *(f"other_{name}" for name in columns))
+            **{name: pl.when(learns).then(f"far_{name}").otherwise(name) for name in columns}
+        ).drop(f"far_{name}" for name in columns)
     return result
 
 

@@ -1,9 +1,8 @@
 """Scopes: the ranges that say something about layer, request, phase, role or purpose, and which of them hold a call."""
 
-import numpy as np
 import polars as pl
 
-from nsysparse.intervals import innermost_container
+from nsysparse.containing import innermost
 from nsysparse.presets.loader import FIELDS, builtin_rules, match
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
@@ -67,13 +66,15 @@ def enclosing(calls: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning
     """
     speaking = scopes.filter(pl.col(field).is_not_null())
     placed = calls.filter(pl.col("call_start_ns").is_not_null() & pl.col("thread").is_not_null())
-    nested = _held(placed, speaking.filter(pl.col("style") == "push_pop"), "thread")
-    found = [nested]
+    calls_within = placed.select("thread", "process", item="transfer_id", begin="call_start_ns", end="call_end_ns")
+    holders = speaking.select("thread", "process", "style", holder="range_id", begin="start_ns", end="end_ns")
+    found = [innermost(calls_within, holders.filter(pl.col("style") == "push_pop"), "thread")]
     if spanning:
-        rest = placed.join(nested, on="transfer_id", how="anti")
-        found.append(_held(rest, speaking.filter(pl.col("style") == "start_end"), "process", alone=True))
+        rest = calls_within.join(found[0], on="item", how="anti", maintain_order="left")
+        found.append(innermost(rest, holders.filter(pl.col("style") == "start_end"), "process", alone=True))
     said = scopes.select("kind", "style", field, scope_id="range_id")
-    return pl.concat(found).join(said, on="scope_id", maintain_order="left")
+    held = pl.concat(found).rename({"item": "transfer_id", "holder": "scope_id"})
+    return held.join(said, on="scope_id", maintain_order="left")
 
 
 def at_capture(transfers: pl.DataFrame) -> pl.DataFrame:
@@ -90,29 +91,6 @@ def at_capture(transfers: pl.DataFrame) -> pl.DataFrame:
         call_start_ns="captured_start_ns",
         call_end_ns="captured_end_ns",
     )
-
-
-def _held(calls: pl.DataFrame, scopes: pl.DataFrame, lane: str, *, alone: bool = False) -> pl.DataFrame:
-    """The scope that started last among those that contain each call, within the same `lane` (thread or process).
-
-    With `alone`, only where no other scope of the lane is open when the call starts.
-    """
-    lanes = {key: rows for (key,), rows in scopes.group_by(lane, maintain_order=True)}
-    held = [pl.DataFrame(schema={"transfer_id": pl.UInt32, "scope_id": pl.UInt32})]
-    for (key,), part in calls.group_by(lane, maintain_order=True):
-        if key not in lanes:
-            continue
-        rows = lanes[key].sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-        starts, ends = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
-        begin = part["call_start_ns"].to_numpy()
-        inside = innermost_container(starts, ends, begin, part["call_end_ns"].to_numpy())
-        found = inside >= 0
-        if alone:
-            begun, ended = (np.searchsorted(edge, begin, side="right") for edge in (starts, np.sort(ends)))
-            found &= begun - ended == 1
-        ids = rows["range_id"].to_numpy()
-        held.append(pl.DataFrame({"transfer_id": part["transfer_id"].filter(found), "scope_id": ids[inside[found]]}))
-    return pl.concat(held)
 
 
 def process_fact(scopes: pl.DataFrame, field: str) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from nsysparse.frames import GROUP
 from nsysparse.intervals import union_lengths
 from nsysparse.kinds import COPIES, NCCL
 from nsysparse.sharing import divide
+from nsysparse.sides import other_side
 
 WINDOW, MIN_DURATION, OWN_INTERVAL = "window", "min-duration", "own-interval"
 
@@ -99,9 +100,9 @@ def _groups(transfers: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         one_clock=pl.col("one_clock").fill_null(value=False).all(),
         eager=(pl.col("window") <= 0).any(),
         far_groups=pl.struct("far_trace_id", "far_group_key").n_unique(),
-        far_ns=pl.col("far_ns").first(),
+        far_ns=pl.col("far_kernels_ns").first(),
         sure_bytes=pl.col("bytes").sum(),
-        staging=pl.max_horizontal("staging_bytes", "far_staging").max(),
+        staging=pl.max_horizontal("staging_bytes", "far_staging_bytes").max(),
         same_gpu=(pl.col("gpu") == pl.col("far_gpu")).fill_null(value=False).all(),
     )
     sized = served.group_by(GROUP).agg(
@@ -142,22 +143,10 @@ def _groups(transfers: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
 
 def _partners(transfers: pl.DataFrame) -> pl.DataFrame:
     """Per paired transfer its other side: file, device, interval, group and the length of the group's kernels."""
-    lengths = transfers.filter(pl.col("group_key").is_not_null()).group_by(GROUP).agg(far_ns=pl.col("time_ns").sum())
-    paired = transfers.filter(pl.col("pair_id").is_not_null())
-    far = paired.join(lengths, on=GROUP, how="left").select(
-        "pair_id",
-        far_id="transfer_id",
-        far_trace_id="trace_id",
-        far_gpu="gpu",
-        far_start_ns="start_ns",
-        far_end_ns="end_ns",
-        far_group_key="group_key",
-        far_staging="staging_bytes",
-        far_ns="far_ns",
+    lengths = (
+        transfers.filter(pl.col("group_key").is_not_null()).group_by(GROUP).agg(kernels_ns=pl.col("time_ns").sum())
     )
-    return (
-        paired.select("transfer_id", "pair_id")
-        .join(far, on="pair_id")
-        .filter(pl.col("far_id") != pl.col("transfer_id"))
-        .drop("pair_id", "far_id")
-    )
+    return other_side(
+        transfers.join(lengths, on=GROUP, how="left"),
+        "trace_id", "gpu", "start_ns", "end_ns", "group_key", "staging_bytes", "kernels_ns",
+    )  # fmt: skip

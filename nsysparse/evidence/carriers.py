@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from nsysparse.containing import innermost
 from nsysparse.evidence.notes import MOST_SURPLUS, note
 from nsysparse.intervals import Ints, innermost_container, merge
 from nsysparse.kinds import NCCL
@@ -131,24 +132,15 @@ def _alone(posted: pl.DataFrame) -> pl.DataFrame:
 
 def _submitted(posted: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     """Parts whose own call lies in the call of a transfer that has no end, on its thread."""
-    lanes = {key: rows for (key,), rows in posted.group_by("thread")}
-    found = [_no_parts(parts)]
-    for (key,), rows in parts.filter(pl.col("call_start_ns").is_not_null()).group_by("thread", maintain_order=True):
-        if key not in lanes:
-            continue
-        held = lanes[key].sort("call_start_ns", "call_end_ns", "transfer_id", descending=[False, True, False])
-        starts, ends, begin, end = (
-            side[edge].to_numpy() for side in (held, rows) for edge in ("call_start_ns", "call_end_ns")
-        )
-        inside = innermost_container(starts, ends, begin, end)
-        hit = inside >= 0
-        owner = pl.Series(held["transfer_id"].to_numpy()[inside[hit]], dtype=pl.UInt32)
-        found.append(
-            rows.filter(pl.Series(hit))
-            .select(_PART)
-            .with_columns(owner=owner, component=-1 - owner.cast(pl.Int64), sole=pl.lit(value=True))
-        )
-    return pl.concat(found)
+    called = parts.filter(pl.col("call_start_ns").is_not_null())
+    edges = {"begin": "call_start_ns", "end": "call_end_ns"}
+    held = innermost(
+        called.select("thread", item="transfer_id", **edges), posted.select("thread", holder="transfer_id", **edges),
+        "thread",
+    ).rename({"item": "transfer_id", "holder": "owner"})  # fmt: skip
+    return called.select(_PART).join(held, on="transfer_id", maintain_order="left").with_columns(
+        component=-1 - pl.col("owner").cast(pl.Int64), sole=pl.lit(value=True)
+    )  # fmt: skip
 
 
 def _placed(whole: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:

@@ -1,10 +1,9 @@
 """Ranges that announce transfers, and what other sources recorded inside them: each movement counts once."""
 
-import numpy as np
 import polars as pl
 
+from nsysparse.containing import innermost
 from nsysparse.evidence.notes import MOST_SURPLUS, note
-from nsysparse.intervals import innermost_container
 from nsysparse.kinds import ANNOTATED, NCCL
 
 ANNOUNCED = (ANNOTATED, "trtllm-bounce")
@@ -260,24 +259,8 @@ def _drop_ended(free: list[tuple[int, int]], now: int) -> None:
 def _inside(
     calls: pl.DataFrame, ranges: pl.DataFrame, lane: str, *, alone: bool = False, strictly: bool = False
 ) -> pl.DataFrame:
-    """The range of the same lane that started last among those around each call.
-
-    With `alone`, only if no other is open; with `strictly`, not the call itself where it is one of the ranges, nor one
-    of the same start.
-    """
-    lanes = {key: rows for (key,), rows in ranges.group_by(lane)}
-    found = [pl.DataFrame(schema={"transfer_id": pl.UInt32, "owner": pl.UInt32})]
-    for (key,), part in calls.group_by(lane, maintain_order=True):
-        if key not in lanes:
-            continue
-        rows = lanes[key].sort("call_start_ns", "call_end_ns", "transfer_id", descending=[False, True, False])
-        starts, ends = rows["call_start_ns"].to_numpy(), rows["call_end_ns"].to_numpy()
-        begin = part["call_start_ns"].to_numpy()
-        inside = innermost_container(starts, ends, begin - int(strictly), part["call_end_ns"].to_numpy())
-        hit = inside >= 0
-        if alone:
-            begun, ended = (np.searchsorted(edge, begin, side="right") for edge in (starts, np.sort(ends)))
-            hit &= begun - ended == 1
-        owner = rows["transfer_id"].to_numpy()[inside[hit]]
-        found.append(pl.DataFrame({"transfer_id": part["transfer_id"].filter(pl.Series(hit)), "owner": owner}))
-    return pl.concat(found)
+    """`innermost`, of rows by `transfer_id` in ranges that are transfers themselves (`owner`)."""
+    edges = {"begin": "call_start_ns", "end": "call_end_ns"}
+    inner, outer = calls.select(lane, item="transfer_id", **edges), ranges.select(lane, holder="transfer_id", **edges)
+    held = innermost(inner, outer, lane, alone=alone, strictly=strictly)
+    return held.rename({"item": "transfer_id", "holder": "owner"})

@@ -10,6 +10,7 @@ import polars as pl
 
 from nsysparse.analysis import CounterCheck
 from nsysparse.intervals import Ints, coverage, merge
+from nsysparse.kinds import names_device
 
 NOTE = "host-wide: every process on the node is in it"
 WHOLE = 0.999
@@ -54,7 +55,8 @@ def _placed(movements: pl.DataFrame) -> pl.DataFrame:
     elsewhere = pl.col("src_end").ne_missing(pl.col("dst_end")) | pl.col("src_end").is_null()
     return movements.filter(pl.col("start_ns").is_not_null() & pl.col("end_ns").is_not_null() & elsewhere).select(
         "trace_id", "side", "start_ns", "end_ns", "bytes", "gpu_id",
-        egress=pl.coalesce("src_end", own), ingress=pl.coalesce("dst_end", own),
+        egress=pl.when(names_device("src_end")).then(pl.coalesce("src_end", own)),
+        ingress=pl.when(names_device("dst_end")).then(pl.coalesce("dst_end", own)),
     )  # fmt: skip
 
 

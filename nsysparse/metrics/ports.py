@@ -6,8 +6,9 @@ import polars as pl
 
 from nsysparse.analysis import Port
 from nsysparse.intervals import union_lengths
-from nsysparse.kinds import NCCL
+from nsysparse.kinds import NCCL, names_device
 from nsysparse.metrics.measured import Measured, known_sum_expr
+from nsysparse.sides import other_side
 from nsysparse.theory.links import Peak
 
 _DEVICE = r"^(.*):(gpu(\d+)(?:/pid\d+)?)$"
@@ -22,12 +23,7 @@ def ports(ended: pl.DataFrame, measured: Measured, peak: Peak | None) -> tuple[P
         measured: All transfers, for the times of the other side of each pair.
         peak: What the user says the links are.
     """
-    other = measured.transfers.filter(pl.col("pair_id").is_not_null()).select(
-        "pair_id", far_id="transfer_id", far_clock="trace_id", far_start="start_ns", far_end="end_ns"
-    )
-    far = ended.select("transfer_id", "pair_id").join(other, on="pair_id").filter(
-        pl.col("far_id") != pl.col("transfer_id")
-    ).drop("pair_id", "far_id")  # fmt: skip
+    far = other_side(measured.transfers, "trace_id", "start_ns", "end_ns")
     both = ended.join(far, on="transfer_id", how="left", maintain_order="left")
     rows = pl.concat([_through(both, "egress", "src", "send"), _through(both, "ingress", "dst", "recv")])
     placed = rows.with_columns(
@@ -46,15 +42,15 @@ def ports(ended: pl.DataFrame, measured: Measured, peak: Peak | None) -> tuple[P
 
 def _through(both: pl.DataFrame, direction: str, end: str, side: str) -> pl.DataFrame:
     """Movements at one end: bytes, and the interval of the side that is there, else of the side that was recorded."""
-    own = (pl.col("side") == side) | pl.col("far_start").is_null()
-    return both.select(
+    own = (pl.col("side") == side) | pl.col("far_start_ns").is_null()
+    return both.filter(names_device(f"{end}_end")).select(
         "transport",
         "bytes",
         direction=pl.lit(direction),
         end=pl.col(end),
-        clock=pl.when(own).then("trace_id").otherwise("far_clock"),
-        start_ns=pl.when(own).then("start_ns").otherwise("far_start"),
-        end_ns=pl.when(own).then("end_ns").otherwise("far_end"),
+        clock=pl.when(own).then("trace_id").otherwise("far_trace_id"),
+        start_ns=pl.when(own).then("start_ns").otherwise("far_start_ns"),
+        end_ns=pl.when(own).then("end_ns").otherwise("far_end_ns"),
     )
 
 

@@ -17,6 +17,7 @@ from nsysparse.alignment import CLOCK, CLOCK_SLACK_NS, END_TOLERANCE_NS, SIZES, 
 from nsysparse.intervals import union_lengths
 from nsysparse.kinds import COPIES, NCCL
 from nsysparse.metrics.measured import Measured
+from nsysparse.sides import other_side
 
 LINK = ["link_key", "transport"]
 UNKNOWN_END = "unknown"
@@ -45,17 +46,13 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         no waiting (the receiver was there first, or nobody waits for anybody, as in copies) and no work for another
         link; and `sure_gb_s`, what all movements of the link prove that have the same interval.
     """
-    other = measured.transfers.filter(pl.col("pair_id").is_not_null()).select(
-        "pair_id", far_id="transfer_id", far_clock="trace_id", far_gpu="gpu", far_start="start_ns", far_end="end_ns",
-        far_staging="staging_bytes", far_ops="kernel_ops",
-    )  # fmt: skip
+    other = other_side(measured.transfers, "trace_id", "gpu", "start_ns", "end_ns", "staging_bytes", "kernel_ops")
     met = (
-        ended.filter(pl.col("pair_id").is_not_null() & (pl.col("transport") == NCCL))
-        .join(other, on="pair_id")
-        .filter(pl.col("far_id") != pl.col("transfer_id"))
-        .filter(pl.col("start_ns").is_not_null() & pl.col("far_start").is_not_null() & pl.col("bytes").is_not_null())
+        ended.filter(pl.col("transport") == NCCL)
+        .join(other, on="transfer_id")
+        .filter(pl.col("start_ns").is_not_null() & pl.col("far_start_ns").is_not_null() & pl.col("bytes").is_not_null())
     )
-    one_clock = pl.col("far_clock") == pl.col("trace_id")
+    one_clock = pl.col("far_trace_id") == pl.col("trace_id")
     certain = pl.col("pairing_proof").is_in(_CERTAIN)
     parts = [
         _on_one_clock(met.filter(one_clock & certain)),
@@ -111,15 +108,15 @@ def _slack() -> pl.Expr:
 
 def _beyond_buffers() -> pl.Expr:
     """Bytes of a pair that the buffers between its ends could not hold."""
-    return pl.col("bytes") - pl.max_horizontal("staging_bytes", "far_staging")
+    return pl.col("bytes") - pl.max_horizontal("staging_bytes", "far_staging_bytes")
 
 
 def _sides(met: pl.DataFrame) -> pl.DataFrame:
     receiving = pl.col("side") == "recv"
     return met.with_columns(
-        send_start=pl.when(receiving).then("far_start").otherwise("start_ns"),
-        recv_start=pl.when(receiving).then("start_ns").otherwise("far_start"),
-        recv_end=pl.when(receiving).then("end_ns").otherwise("far_end"),
+        send_start=pl.when(receiving).then("far_start_ns").otherwise("start_ns"),
+        recv_start=pl.when(receiving).then("start_ns").otherwise("far_start_ns"),
+        recv_end=pl.when(receiving).then("end_ns").otherwise("far_end_ns"),
     )
 
 
@@ -158,7 +155,7 @@ def _on_one_clock(met: pl.DataFrame) -> pl.DataFrame:
         (pl.when(late).then(both).otherwise("send_start"), end),
         "trace_id",
         # A kernel that serves others too may have been busy with these.
-        (pl.col("recv_start") <= pl.col("send_start")) & pl.col("kernel_ops").eq_missing(pl.col("far_ops")),
+        (pl.col("recv_start") <= pl.col("send_start")) & pl.col("kernel_ops").eq_missing(pl.col("far_kernel_ops")),
         _slack(),
     )
 
@@ -177,13 +174,13 @@ def _by_ends(met: pl.DataFrame) -> pl.DataFrame:
 def _on_two_clocks(met: pl.DataFrame) -> pl.DataFrame:
     """Beyond the buffers, within the shorter of the two kernels."""
     own = pl.col("end_ns") - pl.col("start_ns")
-    shorter = own <= pl.col("far_end") - pl.col("far_start")
+    shorter = own <= pl.col("far_end_ns") - pl.col("far_start_ns")
     rest = _beyond_buffers()
-    own_span, far_span = (pl.col("start_ns"), pl.col("end_ns")), (pl.col("far_start"), pl.col("far_end"))
+    own_span, far_span = (pl.col("start_ns"), pl.col("end_ns")), (pl.col("far_start_ns"), pl.col("far_end_ns"))
     return pl.concat(
         [
             _sure(met.filter(shorter), rest, own_span, "trace_id", pl.lit(value=False)),
-            _sure(met.filter(~shorter), rest, far_span, "far_clock", pl.lit(value=False)),
+            _sure(met.filter(~shorter), rest, far_span, "far_trace_id", pl.lit(value=False)),
         ]
     )
 

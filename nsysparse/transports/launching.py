@@ -1,10 +1,9 @@
 """In which range GPU work was launched, and what a transport calls the devices it ran between."""
 
-import numpy as np
 import polars as pl
 
+from nsysparse.containing import innermost
 from nsysparse.frames import pid
-from nsysparse.intervals import innermost_container
 from nsysparse.source.trace import Trace
 
 
@@ -16,23 +15,10 @@ def launching(ops: pl.DataFrame, ranges: pl.DataFrame, key: str) -> pl.Series:
         ranges: `thread`, `start_ns`, `end_ns`, `range_id` and the integer column `key`.
         key: What names a range.
     """
-    found = np.full(ops.height, -1, dtype=np.int64)
-    lanes = {thread: rows for (thread,), rows in ranges.group_by("thread", maintain_order=True)}
-    launches = ops.select("launch_start_ns", "launch_end_ns", "launch_thread").with_row_index("op")
-    for (thread,), part in launches.group_by("launch_thread", maintain_order=True):
-        if thread not in lanes:
-            continue
-        lane = lanes[thread].sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-        inside = innermost_container(
-            lane["start_ns"].to_numpy(),
-            lane["end_ns"].to_numpy(),
-            part["launch_start_ns"].to_numpy(),
-            part["launch_end_ns"].to_numpy(),
-        )
-        keys = lane[key].to_numpy().astype(np.int64)
-        found[part["op"].to_numpy()] = np.where(inside >= 0, keys[inside], -1)
-    series = pl.Series(key, found)
-    return pl.select(pl.when(series >= 0).then(series)).to_series()
+    found = _launched_in(ops, ranges, "thread", "launch_thread")
+    return found.join(
+        ranges.select("range_id", found=pl.col(key).cast(pl.Int64)), on="range_id", how="left", maintain_order="left"
+    )["found"].alias(key)
 
 
 def open_alone(ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.Series:
@@ -44,21 +30,19 @@ def open_alone(ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.Series:
         ops: `process`, `launch_start_ns`, `launch_end_ns`; all launches recorded.
         ranges: `process`, `start_ns`, `end_ns`, `range_id`.
     """
-    found = np.full(ops.height, -1, dtype=np.int64)
-    lanes = {process: rows for (process,), rows in ranges.group_by("process", maintain_order=True)}
-    launches = ops.select("launch_start_ns", "launch_end_ns", "process").with_row_index("op")
-    for (process,), part in launches.group_by("process", maintain_order=True):
-        if process not in lanes:
-            continue
-        lane = lanes[process].sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-        starts, ends = lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy()
-        begin = part["launch_start_ns"].to_numpy()
-        inside = innermost_container(starts, ends, begin, part["launch_end_ns"].to_numpy())
-        begun, ended = (np.searchsorted(edge, begin, side="right") for edge in (starts, np.sort(ends)))
-        keys = lane["range_id"].to_numpy().astype(np.int64)
-        found[part["op"].to_numpy()] = np.where((inside >= 0) & (begun - ended == 1), keys[inside], -1)
-    series = pl.Series("range_id", found)
-    return pl.select(pl.when(series >= 0).then(series)).to_series()
+    return _launched_in(ops, ranges, "process", "process", alone=True)["range_id"].cast(pl.Int64)
+
+
+def _launched_in(
+    ops: pl.DataFrame, ranges: pl.DataFrame, lane: str, launch_lane: str, *, alone: bool = False
+) -> pl.DataFrame:
+    """`range_id` of the range that holds the launch, in the order of `ops`; null where none does."""
+    launches = ops.select(pl.col(launch_lane).alias(lane), begin="launch_start_ns", end="launch_end_ns").with_row_index(
+        "item"
+    )
+    holders = ranges.select(lane, holder="range_id", begin="start_ns", end="end_ns")
+    held = innermost(launches.drop_nulls(), holders, lane, alone=alone)
+    return launches.select("item").join(held, on="item", how="left", maintain_order="left").select(range_id="holder")
 
 
 def device_end(trace: Trace, side: str = "") -> pl.Expr:

@@ -119,11 +119,13 @@ def counters(*rows: Counted) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row").with_columns(trace_id=pl.lit("t"))
 
 
-def moved(*rows: tuple[str | None, str | None, int | None, int | None, int | None], **ends: str) -> pl.DataFrame:
+def moved(
+    *rows: tuple[str | None, str | None, int | None, int | None, int | None], transport: str = "memcpy", **ends: str
+) -> pl.DataFrame:
     schema = {"side": pl.String, "gpu": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "bytes": pl.Int64}
     place = {name: pl.lit(ends.get(name), dtype=pl.String) for name in ("src_end", "dst_end")}
     return pl.DataFrame(rows, schema=schema, orient="row").with_columns(
-        trace_id=pl.lit("t"), gpu_id=pl.lit(0, pl.Int64), **place
+        trace_id=pl.lit("t"), gpu_id=pl.lit(0, pl.Int64), transport=pl.lit(transport), **place
     )
 
 
@@ -180,6 +182,9 @@ def test_a_copy_leaves_one_gpu_and_reaches_the_other() -> None:
     ]
     inside = moved(("copy", "gpu0", 0, 1_000, 50_000), src_end="t:gpu0", dst_end="t:gpu0")
     assert plausibility(inside, counters(*rows), {"nvlink": 100.0}) == ()
+    # An agent may have been called like a device: what it posts need not leave that device.
+    posted = moved(("send", None, 0, 1_000, 50_000), transport="nixl", src_end="t:gpu0", dst_end="t:gpu1")
+    assert plausibility(posted, counters(*rows), {"nvlink": 100.0}) == ()
 
 
 def test_what_was_not_sampled_is_said_and_is_not_zero() -> None:

@@ -1,0 +1,19 @@
+"""The other side of a pair: a movement that both its sides recorded is two transfers with one `pair_id`."""
+
+import polars as pl
+
+
+def other_side(transfers: pl.DataFrame, *facts: str) -> pl.DataFrame:
+    """What the other side of each pair says.
+
+    Args:
+        transfers: Paired: `transfer_id`, `pair_id` (null for what has no other side) and the columns `facts`.
+        facts: What is wanted of the other side.
+
+    Returns:
+        `transfer_id` and `far_…` for every fact, of transfers whose other side is among them.
+    """
+    paired = transfers.filter(pl.col("pair_id").is_not_null())
+    far = paired.select("pair_id", far_id="transfer_id", **{f"far_{name}": name for name in facts})
+    met = paired.select("transfer_id", "pair_id").join(far, on="pair_id")
+    return met.filter(pl.col("far_id") != pl.col("transfer_id")).drop("pair_id", "far_id")
