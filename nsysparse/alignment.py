@@ -27,6 +27,9 @@ CLOCK_SLACK_NS = 30_000
 END_TOLERANCE_NS = 30_000
 """How far apart a send and a receive of one message end: pipeline tail and the clocks, as measured on one H100 pair."""
 
+# A receive cannot end before its send has ended, but for the pipeline's tail and the clocks.
+_ENDS_APART_NS = END_TOLERANCE_NS + CLOCK_SLACK_NS
+
 START, SIZES, CLOCK = "start", "sizes", "clock"
 # A sequence must have that many pairs, of that many different sizes, for its sizes to prove anything: two sequences of
 # one size fit everywhere, and of two alternating ones every other way.
@@ -44,7 +47,7 @@ def align(lanes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
 
     Args:
         lanes: Sends and receives with `transfer_id`, `side`, the columns `LANE`, `k` (issue order within lane and
-            side), `node`, `trace_id`, `start_ns`, `end_ns`, `bytes`, `staging_bytes`, `created`.
+            side), `node`, `trace_id`, `start_ns`, `end_ns`, `bytes`, `staging_bytes`, `kernel_ops`, `created`.
         anomalies: Counts lanes that do not pair, and those that had to be realigned.
 
     Returns:
@@ -97,13 +100,16 @@ def _met(lanes: pl.DataFrame) -> pl.DataFrame:
             *LANE, "k", "node", pl.col("created").fill_null(value=False),
             pl.col("transfer_id").alias(name),
             *(pl.col(column).alias(f"{name}_{column}") for column in ("bytes", "trace_id", "start_ns", "end_ns")),
+            (pl.col("kernel_ops") == 1).fill_null(value=False).alias(f"{name}_alone"),
             pl.col("staging_bytes").alias(f"{name}_staging"),
         )
         for name in ("send", "recv")
     }  # fmt: skip
     met = side["send"].join(side["recv"], on=[*LANE, "k"], how="full", coalesce=True, nulls_equal=True)
     one_clock = pl.col("send_trace_id") == pl.col("recv_trace_id")
-    too_early = one_clock & (pl.col("recv_end_ns") < pl.col("send_start_ns") - CLOCK_SLACK_NS)
+    before_it_began = pl.col("recv_end_ns") < pl.col("send_start_ns") - CLOCK_SLACK_NS
+    before_it_was_sent = pl.col("send_alone") & (pl.col("recv_end_ns") < pl.col("send_end_ns") - _ENDS_APART_NS)
+    too_early = one_clock & (before_it_began | before_it_was_sent)
     both_sized = pl.col("send_bytes").is_not_null() & pl.col("recv_bytes").is_not_null()
     apart = (pl.col("send_end_ns") - pl.col("recv_end_ns")).abs()
     staging = pl.max_horizontal("send_staging", "recv_staging")
@@ -151,12 +157,17 @@ def _slides(met: pl.DataFrame, doubtful: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a lane in issue order; times are -1 where none was recorded, `clock` is the file, if it is one."""
+    """One side of a lane in issue order.
+
+    Times are -1 where none was recorded; `alone` tells kernels that served nothing else; `clock` is the file, if it is
+    one.
+    """
 
     sizes: Ints
     starts: Ints
     ends: Ints
     staging: Ints
+    alone: NDArray[np.bool_]
     clock: int | None
 
     @classmethod
@@ -178,13 +189,14 @@ class _Side:
             rows[f"{side}_{name}"].fill_null(-1).to_numpy() for name in ("bytes", "start_ns", "end_ns")
         )
         staging = rows[f"{side}_staging"].to_numpy()
+        alone = rows[f"{side}_alone"].to_numpy()
         clock = rows[f"{side}_trace_id"].replace_strict(clocks, return_dtype=pl.Int64).to_numpy()
         edges = np.searchsorted(lane[there.to_numpy()], np.arange(count + 1)).tolist()
         for first, last in pairwise(edges):
             own = clock[first:last]
             one = int(own[0]) if first < last and bool((own == own[0]).all()) else None
             part = slice(first, last)
-            yield cls(sizes[part], starts[part], ends[part], staging[part], clock=one)
+            yield cls(sizes[part], starts[part], ends[part], staging[part], alone[part], clock=one)
 
 
 def _slide(sends: _Side, receives: _Side, *, from_start: bool) -> tuple[int, str | None] | None:
@@ -214,7 +226,7 @@ def _overlap(shift: int, sends: int, receives: int) -> tuple[slice, slice]:
 
 
 def _agree(sends: _Side, receives: _Side, shift: int) -> bool:
-    """Whether the sizes are the same, and no receive was over before its send began."""
+    """Whether the sizes are the same, and no receive was over before its send had begun, and ended."""
     ours, theirs = _overlap(shift, len(sends.sizes), len(receives.sizes))
     if ours.start == ours.stop or not np.array_equal(sends.sizes[ours], receives.sizes[theirs]):
         return False
@@ -222,6 +234,7 @@ def _agree(sends: _Side, receives: _Side, shift: int) -> bool:
         return True
     timed = (sends.ends[ours] >= 0) & (receives.ends[theirs] >= 0)
     in_time = receives.ends[theirs] >= sends.starts[ours] - CLOCK_SLACK_NS
+    in_time &= ~sends.alone[ours] | (receives.ends[theirs] >= sends.ends[ours] - _ENDS_APART_NS)
     # What cannot be buffered cannot have left before its receive began.
     small = sends.sizes[ours] <= np.maximum(sends.staging[ours], receives.staging[theirs])
     waited = small | (sends.ends[ours] >= receives.starts[theirs] - CLOCK_SLACK_NS)

@@ -110,7 +110,10 @@ class Totals:
     exposed_wire_ns: int | None
     exposed_wait_ns: int | None
     overlapped_ns: int | None
+    exposed_ns: int | None
     wire_known_share: float | None
+    wait_known_share: float | None
+    exposure_known_share: float | None
     exchange_count: int | None
     longer_kernel_ns: int | None
     shorter_kernel_ns: int | None

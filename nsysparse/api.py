@@ -14,7 +14,7 @@ from nsysparse.attribution import agree_between_sides, annotate, settled, shares
 from nsysparse.catalog.loader import find_model
 from nsysparse.errors import InputError
 from nsysparse.evidence import Surroundings, count_once
-from nsysparse.exchanges import as_timed, exchanges
+from nsysparse.exchanges import as_timed, exchanges, of_transfers
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
@@ -29,7 +29,7 @@ from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.links import resolve
 from nsysparse.timing import with_times
-from nsysparse.transports import TRANSPORTS
+from nsysparse.transports import find_all
 from nsysparse.transports.nccl import BUFFER_BYTES, with_buffers
 
 Progress = Callable[[str], None]
@@ -90,8 +90,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     _require_purpose(asked.purpose)
     model = find_model(asked.model) if asked.model else None
     peak = resolve(asked.link, asked.peak_gb_s)
-    layer_count = asked.layers or (model.layers if model else None)
-    study = study_traces(paths, layer_count, progress, asked.nccl_buffsize)
+    study = study_traces(paths, asked, progress)
     progress("computing metrics")
     facts = [_facts(trace, study.roles) for trace in study.traces]
     return assemble(
@@ -106,20 +105,16 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     )
 
 
-def study_traces(
-    paths: Sequence[Path],
-    layer_count: int | None,
-    progress: Progress = _silent,
-    nccl_buffsize: int | None = None,
-) -> Study:
+def study_traces(paths: Sequence[Path], options: Options | None = None, progress: Progress = _silent) -> Study:
     """Read exports and find, pair and attribute their transfers.
 
     Args:
         paths: The .sqlite files; together they are one run.
-        layer_count: Layers of the model, for `layer=all`; None takes the number that `kv_role` marks agree on.
+        options: What is known beside the traces. Layers that neither it nor its model tells are what `kv_role` marks
+            agree on.
         progress: Is told what is being done.
-        nccl_buffsize: NCCL_BUFFSIZE of the run in bytes; None is NCCL's default.
     """
+    asked = options or Options()
     traces, parts, requests = [], [], []
     anomalies: Counter[str] = Counter()
     roles: dict[str, str] = {}
@@ -129,7 +124,7 @@ def study_traces(
         progress(f"reading {path.name}")
         trace = read_trace(path, trace_id, all_gpu_work=False, local_copies=wants_local_copies)
         scopes = find_scopes(trace)
-        numbered = _numbered(_standing(trace, scopes, anomalies, nccl_buffsize), next_id)
+        numbered = _numbered(_standing(trace, scopes, anomalies, asked), next_id)
         next_id += numbered.height
         anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height
         decided = with_purpose(numbered, scopes, communicators_with_collectives(trace))
@@ -146,7 +141,7 @@ def study_traces(
     compute = pl.concat([trace.compute for trace in traces])
     paired = agree_between_sides(with_times(paired, compute), anomalies)
     agreed = marked.pop() if len(marked) == 1 else None
-    divided = shares(paired, layer_count or agreed, anomalies)
+    divided = shares(paired, _layer_count(asked) or agreed, anomalies)
     return Study(
         traces=tuple(traces),
         transfers=Transfers.validate(settled(paired, divided).select(Transfers.column_names())),
@@ -175,25 +170,25 @@ def inspect(paths: Sequence[Path], progress: Progress = _silent) -> Inspection:
 def export_frame(
     paths: Sequence[Path],
     frame: str,
-    layer_count: int | None = None,
+    options: Options | None = None,
     progress: Progress = _silent,
-    purpose: str = "all",
 ) -> pl.DataFrame:
     """One frame over all exports, totally sorted; columns in docs/reference/frames.md.
 
     Args:
         paths: The .sqlite files.
         frame: nvtx_ranges, gpu_ops, transfers, attributions or exchanges.
-        layer_count: Layers of the model, for `layer=all`.
+        options: What is known beside the traces; of transfers, and of what is made from them, only those of its
+            purposes are exported. Without options all are.
         progress: Is told what is being done.
-        purpose: Which purposes of transfers, and of what is attributed, to export: a key of `PURPOSES`.
     """
-    _require_purpose(purpose)
+    asked = options or Options(purpose="all")
+    _require_purpose(asked.purpose)
     if frame in ("transfers", "attributions", "exchanges"):
-        study = study_traces(paths, layer_count, progress)
-        wanted = study.transfers.filter(pl.col("purpose").is_in(PURPOSES[purpose]))
+        study = study_traces(paths, asked, progress)
+        wanted = study.transfers.filter(pl.col("purpose").is_in(PURPOSES[asked.purpose]))
         if frame == "exchanges":
-            return exchanges(as_timed(wanted))
+            return of_transfers(exchanges(as_timed(study.transfers)), wanted)
         if frame == "transfers":
             return exported_transfers(wanted)
         return study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")
@@ -227,14 +222,19 @@ def trace_ids(paths: Sequence[Path]) -> list[str]:
 
 
 def _standing(
-    trace: Trace, scopes: pl.DataFrame, anomalies: Counter[str], nccl_buffsize: int | None = None
+    trace: Trace, scopes: pl.DataFrame, anomalies: Counter[str], options: Options | None = None
 ) -> pl.DataFrame:
     """What all transports find in one trace, each movement's best source only: columns of `Found`."""
-    found = pl.concat([transport.find(trace, scopes) for transport in TRANSPORTS])
-    if nccl_buffsize is not None:
-        found = with_buffers(found, nccl_buffsize)
+    found = find_all(trace, scopes)
+    if options and options.nccl_buffsize is not None:
+        found = with_buffers(found, options.nccl_buffsize)
     numbered = _numbered(found, 0)
     return count_once(numbered, scopes, _surroundings(numbered, trace, scopes), anomalies).drop("transfer_id")
+
+
+def _layer_count(asked: Options) -> int | None:
+    """Layers of the model, as asked."""
+    return asked.layers or (find_model(asked.model).layers if asked.model else None)
 
 
 def _surroundings(found: pl.DataFrame, trace: Trace, scopes: pl.DataFrame) -> Surroundings:

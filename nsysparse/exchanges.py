@@ -64,6 +64,17 @@ def sure_to_meet(met: pl.DataFrame) -> pl.DataFrame:
     return met.filter(pl.col("pairing_proof").is_not_null() | (pl.col("pairing") == POSITIONAL))
 
 
+def of_transfers(met: pl.DataFrame, transfers: pl.DataFrame) -> pl.DataFrame:
+    """Of `exchanges` those of some transfers: which kernels met is decided among all of them, also of other purposes.
+
+    Args:
+        met: From `exchanges`, over all transfers.
+        transfers: Some of these.
+    """
+    some = as_timed(transfers).select("trace_id", a_group_key="group_key").unique()
+    return met.join(some, on=["trace_id", "a_group_key"], how="semi", maintain_order="left")
+
+
 _FACTS = ("group_key", "gpu", "start_ns", "end_ns")
 
 

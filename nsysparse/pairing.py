@@ -11,7 +11,6 @@ from collections import Counter
 import polars as pl
 
 from nsysparse.alignment import LANE, align
-from nsysparse.frames import pid
 from nsysparse.kinds import ANNOTATED, NCCL
 from nsysparse.meeting import copy_pairs, meetings
 from nsysparse.naming import named_pairs
@@ -45,21 +44,7 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
 
 
 def _with_gpu(transfers: pl.DataFrame) -> pl.DataFrame:
-    """Add `gpu`: a name for the device, or where no kernel says it, for the one its thread or process uses otherwise.
-
-    Ordinals are a process's own: where the file does not map them, two processes with the same ordinal may or may not
-    share a device, and are told apart.
-    """
-    lone = pl.col("process").n_unique().over("trace_id", "device_id") == 1
-    ordinal = pl.concat_str(pl.lit("gpu"), "device_id")
-    label = (
-        pl.when(pl.col("gpu_id").is_not_null())
-        .then(pl.concat_str(pl.lit("gpu"), "gpu_id"))
-        .when(lone)
-        .then(ordinal)
-        .otherwise(pl.concat_str(ordinal, pl.lit("/pid"), pid(pl.col("process"))))
-    )
-    named = transfers.with_columns(gpu=pl.when(pl.col("device_id").is_not_null()).then(label))
+    """Where no kernel says on which device a transfer ran: the one its thread or process uses otherwise."""
     known = pl.col("gpu").drop_nulls()
 
     def usual(*lane: str) -> pl.Expr:
@@ -67,7 +52,7 @@ def _with_gpu(transfers: pl.DataFrame) -> pl.DataFrame:
 
     single = pl.col("device_count").fill_null(0) <= 1
     elsewhere = pl.coalesce(usual("trace_id", "process", "thread"), usual("trace_id", "process"))
-    return named.with_columns(gpu=pl.coalesce("gpu", pl.when(single).then(elsewhere)))
+    return transfers.with_columns(gpu=pl.coalesce("gpu", pl.when(single).then(elsewhere)))
 
 
 def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:

@@ -2,10 +2,12 @@
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Unpack
 
 import click
 
 from nsysparse.analysis import PURPOSES
+from nsysparse.cli.options import StudyArguments, options_of, study_options
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 
@@ -19,14 +21,14 @@ FRAMES = ("nvtx_ranges", "gpu_ops", "transfers", "attributions", "exchanges")
 @click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else csv.")
 @click.option("-o", "--output", metavar="PATH", help="Where to write; default and - are stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-@click.option("--layers", type=click.IntRange(1, 4096), metavar="N", help="Layers of the model, for `layer=all`.")
 @click.option(
     "--purpose",
     type=click.Choice(list(PURPOSES)),
     default="all",
     show_default=True,
-    help="Which transfers and attributions; other frames have no purpose.",
+    help="Which transfers, attributions and exchanges; other frames have no purpose.",
 )
+@study_options
 @verbosity_options
 def command(
     traces: tuple[str, ...],
@@ -34,8 +36,8 @@ def command(
     output_format: str | None,
     output: str | None,
     force: bool,  # noqa: FBT001 (click passes flags by name)
-    layers: int | None,
     purpose: str,
+    **known: Unpack[StudyArguments],
 ) -> None:
     """Export a frame of events or results, one row per record.
 
@@ -49,8 +51,9 @@ def command(
     from nsysparse.tables import encode
 
     with ExitStack() as stack, progress() as tell:
-        rows = export_frame(find_inputs(traces, stack), frame, layers, tell, purpose)
+        paths = find_inputs(traces, stack)
+        rows = export_frame(paths, frame, options_of(purpose, **known), tell)
     target = None if output in (None, "-") else Path(str(output))
-    write(encode(rows, chosen), target, force=force)
+    write(encode(rows, chosen), target, force=force, inputs=[*paths, *map(Path, traces)])
     if target is not None:
         say(f"Wrote {rows.height:,} rows to {target}")

@@ -35,10 +35,11 @@ def command(traces: tuple[str, ...], output_format: str | None, output: str | No
     from nsysparse.source.inputs import find_inputs
 
     with ExitStack() as stack, progress() as tell:
-        found = inspect(find_inputs(traces, stack), tell)
+        paths = find_inputs(traces, stack)
+        found = inspect(paths, tell)
     content = render(found) if chosen == "json" else "\n".join(_text(trace) for trace in found.traces)
     target = None if output in (None, "-") else Path(str(output))
-    write(content, target, force=force)
+    write(content, target, force=force, inputs=[*paths, *map(Path, traces)])
     if target is not None:
         say(f"Wrote {target}")
 

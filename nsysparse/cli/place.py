@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from nsysparse.errors import OutputError, UsageError
@@ -29,6 +30,8 @@ def format_for(given: str | None, output: str | None, extensions: dict[str, str]
         return given
     if output is None or output == "-":
         return default
+    if Path(output).is_dir():
+        raise UsageError(f"{output}: is a folder.", "Name a file in it.")
     by_suffix = {suffix: name for name, suffix in extensions.items()}
     suffix = Path(output).suffix.lower()
     if suffix not in by_suffix:
@@ -39,13 +42,14 @@ def format_for(given: str | None, output: str | None, extensions: dict[str, str]
     return by_suffix[suffix]
 
 
-def write(content: str | bytes, target: Path | None, *, force: bool) -> None:
+def write(content: str | bytes, target: Path | None, *, force: bool, inputs: Sequence[Path] = ()) -> None:
     """Write to a file, or to stdout when `target` is None.
 
     Args:
         content: Everything.
         target: The file; its folder is made. An existing file is replaced only when it is ours, or with `force`.
-        force: Replace whatever is there.
+        force: Replace whatever is there, but for the inputs.
+        inputs: What was read: never replaced, under whatever name.
 
     Raises:
         OutputError: The file is somebody else's, or cannot be written.
@@ -61,6 +65,8 @@ def write(content: str | bytes, target: Path | None, *, force: bool) -> None:
     try:
         if target.is_dir():
             raise OutputError(f"{target}: is a folder.", "Name a file.")
+        if target.exists() and any(target.samefile(each) for each in inputs if each.exists()):
+            raise OutputError(f"{target}: is the trace that was read.", "Name another file with -o.")
         if not force and target.exists() and not _is_ours(target):
             raise OutputError(
                 f"{target}: exists, and is no report of nsysparse.", "Use another -o, or --force to replace it."

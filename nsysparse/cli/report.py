@@ -2,13 +2,15 @@
 
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
+from nsysparse.cli.options import StudyArguments, options_of, study_options
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.render import FORMATS
@@ -33,13 +35,7 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 @click.option("--link", metavar="ID", help="The link that KV crosses, e.g. ib-ndr (`nsysparse links list`).")
 @click.option("--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its peak in one direction, instead of --link's.")
 @click.option("--model", metavar="ID", help="The model served, e.g. llama-3-70b (`nsysparse models list`).")
-@click.option("--layers", type=click.IntRange(1, 4096), metavar="N", help="Layers of the model, for `layer=all`.")
-@click.option(
-    "--nccl-buffsize",
-    type=click.IntRange(1, 2**30),
-    metavar="BYTES",
-    help="NCCL_BUFFSIZE of the run, if it was set: what may be buffered proves no rate. Default: NCCL's, 4194304.",
-)
+@study_options
 @click.option(
     "--purpose",
     type=click.Choice(list(PURPOSES)),
@@ -56,9 +52,8 @@ def command(
     link: str | None,
     peak_gb_s: float | None,
     model: str | None,
-    layers: int | None,
-    nccl_buffsize: int | None,
     purpose: str,
+    **known: Unpack[StudyArguments],
 ) -> None:
     """Report on the KV-cache transfer in one or more traces.
 
@@ -75,21 +70,20 @@ def command(
     file where nsys is installed.
     """
     chosen = format_for(output_format, output, EXTENSIONS, "html")
-    from nsysparse.api import Options, analyse
+    from nsysparse.api import analyse
     from nsysparse.source.inputs import find_inputs
 
-    options = Options(
-        link=link, peak_gb_s=peak_gb_s, model=model, layers=layers, purpose=purpose, nccl_buffsize=nccl_buffsize
-    )
+    options = replace(options_of(purpose, **known), link=link, peak_gb_s=peak_gb_s, model=model)
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
+        read = [*paths, *map(Path, traces)]  # also a report that was exported first
         analysis = analyse(paths, options, tell)
         tell("writing the report")
         content = _rendered(analysis, chosen)
         summary = None if output == "-" or chosen == "text" else _summary(analysis)
     to_stdout = output == "-" or (output is None and chosen == "text")
     target = None if to_stdout else Path(output) if output else Path("reports") / _name(paths, EXTENSIONS[chosen])
-    write(content, target, force=force)
+    write(content, target, force=force, inputs=read)
     if summary is not None:
         click.echo(summary, nl=False)
     if target is not None:

@@ -30,7 +30,7 @@ class Found(OfTrace):
     kernel_ops = dy.UInt32(nullable=True, metadata={"about": "transfers that the same kernels serve"})
     is_last = dy.Bool(
         nullable=True,
-        metadata={"about": "its kernels are the last of their stream: more of its group may lie beyond the capture"},
+        metadata={"about": "its kernels may not be all of its group: they are the last of their stream, or too few"},
     )
     kernel_count = dy.UInt32(nullable=False, metadata={"about": "kernels that serve it (and its group)"})
     device_count = dy.UInt32(nullable=True, metadata={"about": "devices on which these kernels ran"})
@@ -57,6 +57,7 @@ class Found(OfTrace):
     gpu_id = dy.Int64(
         nullable=True, metadata={"about": "the physical GPU, where the file says; ordinals are a process's own"}
     )
+    gpu = dy.String(nullable=True, metadata={"about": "name of the device it ran on, within its trace"})
     stream_id = dy.Int64(nullable=True, metadata={"about": "CUDA stream"})
     process = dy.Int64(nullable=True, metadata={"about": "global process id of the export"})
     thread = dy.Int64(nullable=True, metadata={"about": "global thread id of the export"})

@@ -27,7 +27,7 @@ from nsysparse.metrics.counters import plausibility
 from nsysparse.metrics.links import links, message_sizes, with_ends
 from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.ports import ports
-from nsysparse.metrics.rates import bursts, kernel_rate, wire_rate, with_sure
+from nsysparse.metrics.rates import bursts, kernel_rate, proves_nothing, wire_rate, with_sure
 from nsysparse.metrics.reasons import reasons
 from nsysparse.metrics.totals import excluded, totals
 from nsysparse.metrics.verdict import verdict
@@ -154,7 +154,8 @@ _METRICS = (
 
 def _summary(sure: pl.DataFrame) -> dict[str, Distribution | None]:
     counted = steady(sure)
-    rates = bursts(counted.filter(pl.col("bytes").is_not_null())).select(rate=pl.col("sure") / pl.col("ns"))
+    sized = counted.filter(pl.col("bytes").is_not_null() & ~proves_nothing())
+    rates = bursts(sized).select(rate=pl.col("sure") / pl.col("ns"))
     known = {
         "wire_gb_s": distribution(counted.select(rate=wire_rate())["rate"]),
         "kernel_gb_s": distribution(counted.select(rate=kernel_rate())["rate"]),

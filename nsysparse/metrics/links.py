@@ -8,7 +8,7 @@ from nsysparse.analysis import Distribution, Link, MessageSize
 from nsysparse.intervals import union_lengths
 from nsysparse.metrics.fit import fits
 from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr, steady
-from nsysparse.metrics.rates import LINK, UNKNOWN_END, called, kernel_rate, link_rates, wire_rate
+from nsysparse.metrics.rates import LINK, NAMELESS_PEER, UNKNOWN_END, called, kernel_rate, link_rates, wire_rate
 from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
 
@@ -30,7 +30,7 @@ def with_ends(measured: Measured) -> pl.DataFrame:
     own = ends.select("transfer_id", "end")
     far = pl.when(pl.col("communicator").is_not_null() & pl.col("peer").is_not_null()).then(
         pl.concat_str("communicator", pl.lit(":"), "peer")
-    ).when(pl.col("peer").is_not_null()).then(pl.concat_str(pl.lit("peer:"), "peer"))  # fmt: skip
+    ).when(pl.col("peer").is_not_null()).then(pl.concat_str(pl.lit(NAMELESS_PEER), "peer"))  # fmt: skip
     movements = measured.movements.join(own, on="transfer_id", how="left", maintain_order="left")
     for side in ("send", "recv"):
         movements = movements.join(per_pair[side], on="pair_id", how="left", maintain_order="left")

@@ -72,15 +72,15 @@ def select(
 
 
 def known_sum(values: pl.Series) -> int | None:
-    """Sum of the known values: 0 of nothing, None when there are values but none is known."""
-    if len(values) and values.null_count() == len(values):
-        return None
-    return int(values.sum())
+    """Sum of the known values: 0 of nothing, None where some are unknown and the others add up to nothing."""
+    total = int(values.sum())
+    return None if values.null_count() and not total else total
 
 
 def known_sum_expr(column: str) -> pl.Expr:
     """`known_sum` inside a group_by."""
-    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum()).alias(column)
+    total = pl.col(column).sum()
+    return pl.when((total != 0) | (pl.col(column).null_count() == 0)).then(total).alias(column)
 
 
 def busy(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:

@@ -53,6 +53,7 @@ class Rule:
     Attributes:
         capability: Reason and fix come from what was not recorded, when it was not.
         unless: Settings (`link`, `peak_gb_s`, `model`) any of which, when given, makes this the wrong explanation.
+        beside: A path that must be null too, or this is the wrong explanation.
     """
 
     path: str
@@ -61,6 +62,7 @@ class Rule:
     fix: str = ""
     capability: str = ""
     unless: tuple[str, ...] = ()
+    beside: str = ""
 
 
 RULES = (
@@ -90,12 +92,15 @@ RULES = (
     *(Rule(f"/{where}/{name}", NOT_RECORDED, why, _WIRE_FIX) for where in (
         "totals", "layers/*", "requests/*", "unattributed/*",
     ) for name, why in (("wire_ns", _WIRE), ("peer_wait_ns", _WAIT))),
-    Rule("/totals/wire_known_share", NOT_APPLICABLE, "there is no time of which the wire part could be known"),
+    *(Rule(f"/totals/{name}_known_share", NOT_APPLICABLE, "there is no time of which this part could be known")
+      for name in ("wire", "wait", "exposure")),
     *(Rule(f"/{where}/overlapped_ns", NOT_RECORDED, _COMPUTE) for where in ("totals", "layers/*", "unattributed/*")),
     *(Rule(f"/{where}/{name}", NOT_RECORDED, f"needs the wire time and compute kernels of the same device: {_WIRE}",
-           _WIRE_FIX) for where in ("totals", "layers/*", "unattributed/*") for name in (
-        "exposed_wire_ns", "exposed_wait_ns",
-    )),
+           _WIRE_FIX, beside=f"/{where}/{part}") for where in ("totals", "layers/*", "unattributed/*")
+      for name, part in (("exposed_wire_ns", "wire_ns"), ("exposed_wait_ns", "peer_wait_ns"))),
+    *(Rule(f"/{where}/{name}", NOT_RECORDED, _COMPUTE) for where in ("totals", "layers/*", "unattributed/*")
+      for name in ("exposed_wire_ns", "exposed_wait_ns")),
+    Rule("/totals/exposed_ns", NOT_RECORDED, _COMPUTE),
     *(Rule(f"/totals/{name}", NOT_RECORDED, capability="nccl_calls") for name in (
         "exchange_count", "longer_kernel_ns", "shorter_kernel_ns", "both_present_ns",
     )),
@@ -207,7 +212,7 @@ def reasons(
     nulls = set(null_paths(report))
     told: dict[str, Rule] = {}
     for rule in RULES:
-        if rule.path in nulls and not given.intersection(rule.unless):
+        if rule.path in nulls and (not rule.beside or rule.beside in nulls) and not given.intersection(rule.unless):
             told.setdefault(rule.path, rule)
     by_nccl = not transports or NCCL in transports
     return tuple(_explain(rule, capabilities, by_nccl=by_nccl) for rule in told.values())

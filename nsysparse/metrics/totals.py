@@ -1,12 +1,15 @@
 """Totals over all movements, and the traffic that was left out."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import polars as pl
 
 from nsysparse.analysis import Excluded, PurposeTotals, Totals
-from nsysparse.exchanges import as_timed, exchanges, sure_to_meet
+from nsysparse.exchanges import as_timed, exchanges, of_transfers, sure_to_meet
 from nsysparse.metrics.measured import WIRE_PARTS, Measured, busy_total, known_sum
+
+_COUNTS = ("movement_count", "transfer_count", "paired_count", "kernel_count", "fused_kernel_count")
 
 
 def totals(measured: Measured, *, looked: bool) -> Totals:
@@ -23,7 +26,7 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
     self_known = counted["is_self"].null_count() < counted.height or not counted.height
     sends = counted.filter(pl.col("side") == "send")["time_ns"]
     sides_known = counted["side"].null_count() == 0
-    met = _met(measured)
+    met = of_transfers(sure_to_meet(exchanges(as_timed(measured.transfers))), counted)
     found = Totals(
         movement_count=movements.height,
         transfer_count=counted.height,
@@ -36,7 +39,10 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
         send_time_ns=known_sum(sends) if len(sends) or sides_known else None,
         busy_ns=busy_total(movements) if movements.height else 0,
         **{name: known_sum(movements[name]) for name in WIRE_PARTS},
-        wire_known_share=_known_share(movements),
+        exposed_ns=known_sum(movements["time_ns"] - movements["overlapped_ns"]),
+        wire_known_share=_known_share(movements, "wire_ns"),
+        wait_known_share=_known_share(movements, "peer_wait_ns"),
+        exposure_known_share=_known_share(movements, "overlapped_ns"),
         exchange_count=met.height,
         longer_kernel_ns=int(met["longer_ns"].sum()),
         shorter_kernel_ns=int(met["shorter_ns"].sum()),
@@ -52,41 +58,16 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
     )
     if measured.transfers.height or looked:
         return found
+    # Nothing was found where nothing could be seen: only what counts rows of this analysis is zero.
+    unknown: dict[str, Any] = {field.name: None for field in fields(found) if field.name not in _COUNTS}
     unseen = PurposeTotals(movement_count=0, bytes=None, time_ns=None)
-    return replace(
-        found,
-        bytes=None,
-        time_ns=None,
-        send_time_ns=None,
-        busy_ns=None,
-        wire_ns=None,
-        peer_wait_ns=None,
-        exposed_wire_ns=None,
-        exposed_wait_ns=None,
-        overlapped_ns=None,
-        wire_known_share=None,
-        exchange_count=None,
-        longer_kernel_ns=None,
-        shorter_kernel_ns=None,
-        both_present_ns=None,
-        self_copy_bytes=None,
-        first_use_count=None,
-        first_use_ns=None,
-        by_purpose=dict.fromkeys(found.by_purpose, unseen),
-    )
+    return replace(found, **{**unknown, "by_purpose": dict.fromkeys(found.by_purpose, unseen)})
 
 
-def _met(measured: Measured) -> pl.DataFrame:
-    """Kernels of counted transfers that met; which met is decided among all of them."""
-    met = sure_to_meet(exchanges(as_timed(measured.transfers)))
-    counted = as_timed(measured.counted).select("trace_id", a_group_key="group_key").unique()
-    return met.join(counted, on=["trace_id", "a_group_key"], how="semi")
-
-
-def _known_share(movements: pl.DataFrame) -> float | None:
-    """Share of the time whose wire part is known."""
+def _known_share(movements: pl.DataFrame, part: str) -> float | None:
+    """Share of the time of which a part is known."""
     whole = int(movements["time_ns"].sum())
-    known = int(movements.filter(pl.col("wire_ns").is_not_null())["time_ns"].sum())
+    known = int(movements.filter(pl.col(part).is_not_null())["time_ns"].sum())
     return known / whole if whole else None
 
 

@@ -34,14 +34,15 @@ def _wire(analysis: Analysis) -> list[Fact]:
 def _exposed(analysis: Analysis) -> list[Fact]:
     totals = analysis.totals
     wire, wait = totals.exposed_wire_ns, totals.exposed_wait_ns
-    if wire is None and wait is None and totals.overlapped_ns is None:
+    if totals.exposed_ns is None and totals.overlapped_ns is None:
         why = reason(analysis, "/totals/overlapped_ns")
         return [Fact("Exposed", UNKNOWN, why.message, "muted", "exposed")] if why else []
-    if wire is None or wait is None:
-        exposed = _fact(analysis, "Exposed", None, "/totals/exposed_wire_ns", "exposed")
-    else:
-        parts = f"{human_ns(wire)} on the wire, {human_ns(wait)} waiting"
-        exposed = Fact("Exposed", human_ns(wire + wait), f"{_of_time(wire + wait, totals)}; {parts}", term="exposed")
+    exposed = _fact(analysis, "Exposed", totals.exposed_ns, "/totals/exposed_ns", "exposed")
+    if totals.exposed_ns is not None and wire is not None and wait is not None:
+        parts = [f"{human_ns(wire)} on the wire", f"{human_ns(wait)} waiting"]
+        rest = totals.exposed_ns - wire - wait
+        parts += [f"{human_ns(rest)} not told apart"] if rest else []
+        exposed = replace(exposed, note=f"{exposed.note}; {', '.join(parts)}")
     hidden = _fact(analysis, "Behind compute", totals.overlapped_ns, "/totals/overlapped_ns", "exposed")
     return [exposed, hidden]
 
@@ -60,20 +61,19 @@ def _of_time(part: int | None, totals: Totals) -> str:
 def _limits(analysis: Analysis) -> list[str]:
     totals = analysis.totals
     found = []
-    known = totals.wire_known_share
+    known, waits = totals.wire_known_share, totals.wait_known_share
     if totals.wire_ns is not None and known is not None and known < 1:
         rest = human_share(1 - known)
         found.append(f"“Wire” and “Peer wait” leave out {rest} of the transfer time: nothing tells them apart there.")
     unseen = unseen_waiting(analysis.links)
     if totals.wire_ns is not None and unseen:
-        found.append(f"Time of {_listed(unseen)} counts whole as wire: these intervals do not show who waited.")
-    parts = (totals.exposed_wire_ns, totals.exposed_wait_ns, totals.overlapped_ns)
-    told = sum(part for part in parts if part is not None)
-    if totals.time_ns and any(part is not None for part in parts) and told < totals.time_ns:
-        rest = human_share(1 - told / totals.time_ns)
+        share = f" ({human_share(known - waits)} of the transfer time)" if known and waits is not None else ""
+        found.append(f"Time of {_listed(unseen)}{share} counts whole as wire: these intervals do not show who waited.")
+    seen = totals.exposure_known_share
+    if seen and seen < 1:
         found.append(
-            f"“Exposed” and “Behind compute” leave out {rest} of the transfer time: its wire part, or whether"
-            " compute ran meanwhile, is not known."
+            f"“Exposed” and “Behind compute” leave out {human_share(1 - seen)} of the transfer time: whether compute"
+            " ran meanwhile is not known there."
         )
     return found
 
@@ -87,7 +87,8 @@ def _exchanges(totals: Totals) -> str:
     return (
         f"{counted(totals.exchange_count, 'pair')} of kernels met: the longer ones ran {human_ns(longer)}, the shorter"
         f" ones {human_ns(shorter)}, both at once {human_ns(both)}. For {human_share(alone / longer)} of the longer"
-        f" kernels' time ({human_ns(alone)}) the other side was not there: that is waiting for it, or buffering."
+        f" kernels' time ({human_ns(alone)}) the other side was not there: that is waiting for it, or buffering, of"
+        " both sides' kernels, where “Peer wait” counts one side of each movement."
     )
 
 

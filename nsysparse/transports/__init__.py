@@ -9,6 +9,7 @@ from nsysparse.frames import Found
 from nsysparse.source.schema import TableSpec
 from nsysparse.source.trace import Trace
 from nsysparse.transports import annotated, host_staged, memcpy, nccl, nixl, trtllm_bounce, ucx
+from nsysparse.transports.launching import device_name
 
 
 class Transport(Protocol):
@@ -41,3 +42,9 @@ class Transport(Protocol):
 
 # Best source first: of several that recorded one movement the earlier one stands.
 TRANSPORTS: tuple[Transport, ...] = (nccl, nixl, trtllm_bounce, memcpy, host_staged, ucx, annotated)
+
+
+def find_all(trace: Trace, scopes: pl.DataFrame) -> pl.DataFrame:
+    """What all transports find in one trace: columns of `Found`, with the names of the devices."""
+    found = pl.concat([transport.find(trace, scopes) for transport in TRANSPORTS])
+    return found.with_columns(gpu=device_name(trace))

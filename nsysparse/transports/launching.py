@@ -45,8 +45,8 @@ def _launched_in(
     return launches.select("item").join(held, on="item", how="left", maintain_order="left").select(range_id="holder")
 
 
-def device_end(trace: Trace, side: str = "") -> pl.Expr:
-    """The end `TRACE_ID:gpuN` of a transfer, for a frame with the columns of `GpuOps`; null without device.
+def device_name(trace: Trace, side: str = "") -> pl.Expr:
+    """The name `gpuN` of a row's device, within its trace; null without device.
 
     N is the physical GPU where the file maps the process's ordinals, else the ordinal. An unmapped ordinal that
     several processes use may mean one device or several, so it gets the process: `gpu0/pid7`.
@@ -60,12 +60,16 @@ def device_end(trace: Trace, side: str = "") -> pl.Expr:
         ops.select("process", device_id=f"{end}device_id").unique() for end in ("", "src_", "dst_")
     ).drop_nulls()
     shared = uses.unique().group_by("device_id").len().filter(pl.col("len") > 1)["device_id"]
-    device, gpu = f"{side}device_id", f"{side}gpu_id"
-    name = (
-        pl.when(pl.col(gpu).is_not_null())
-        .then(pl.concat_str(pl.lit("gpu"), gpu))
-        .when(pl.col(device).is_in(shared.implode()))
-        .then(pl.concat_str(pl.lit("gpu"), device, pl.lit("/pid"), pid(pl.col("process"))))
-        .otherwise(pl.concat_str(pl.lit("gpu"), device))
+    ordinal = pl.concat_str(pl.lit("gpu"), f"{side}device_id")
+    return (
+        pl.when(pl.col(f"{side}gpu_id").is_not_null())
+        .then(pl.concat_str(pl.lit("gpu"), f"{side}gpu_id"))
+        .when(pl.col(f"{side}device_id").is_in(shared.implode()))
+        .then(pl.concat_str(ordinal, pl.lit("/pid"), pid(pl.col("process"))))
+        .otherwise(ordinal)
     )
-    return pl.concat_str(pl.lit(f"{trace.trace_id}:"), name)
+
+
+def device_end(trace: Trace, side: str = "") -> pl.Expr:
+    """The end `TRACE_ID:gpuN` of a transfer (see `device_name`), for a frame with the columns of `GpuOps`."""
+    return pl.concat_str(pl.lit(f"{trace.trace_id}:"), device_name(trace, side))

@@ -186,10 +186,28 @@ def _from_calls(trace: Trace, ranges: pl.DataFrame, kernels: pl.DataFrame) -> pl
     calls = calls.with_columns(
         kernel_ops=pl.when(pl.col("kernel_count").is_not_null()).then(pl.len().over("group_key")).cast(pl.UInt32),
         kernel_count=pl.col("kernel_count").fill_null(0),
-    ).with_columns(is_last=pl.when(pl.col("kernel_ops") > 1).then("is_last"))
+    )
+    calls = _with_is_last(calls)
     calls = _with_ranks(trace, calls)
     calls = _share_time(calls)
     return calls.with_columns(pl.col("communicator").cast(pl.String)).drop("range_id", "owner", "length")
+
+
+def _with_is_last(calls: pl.DataFrame) -> pl.DataFrame:
+    """Calls of groups that may lack kernels in the capture, whose bytes would fall on those that are there.
+
+    That are groups with the last kernel of a stream, and those with fewer kernels than communicators, each of which has
+    its own, or than another group of the same calls on their thread has.
+    """
+    group = ["group_key"]
+    calls = calls.with_columns(
+        calls_made=pl.struct("communicator", "side", "peer").hash().sum().over(group),
+        communicators=pl.col("communicator").drop_nulls().n_unique().over(group),
+    ).with_columns(most=pl.col("kernel_count").max().over("thread", "calls_made"))
+    few = (pl.col("kernel_count") < pl.col("communicators")) | (pl.col("kernel_count") < pl.col("most"))
+    return calls.with_columns(is_last=pl.when(pl.col("kernel_ops") > 1).then(pl.col("is_last") | few)).drop(
+        "calls_made", "communicators", "most"
+    )
 
 
 def _captured(trace: Trace, ranges: pl.DataFrame) -> pl.Series:
@@ -210,6 +228,7 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     only = created.group_by(lane).agg(
         pl.col("rank_count").max(),
         own=pl.when(pl.col("rank").n_unique() == 1).then(pl.col("rank").first()),
+        own_device=pl.when(pl.col("device").n_unique() == 1).then(pl.col("device").first()),
         created=pl.lit(value=True),
     )
     by_device = (
@@ -223,7 +242,13 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         by_device, on=[*lane, "device_id"], how="left", maintain_order="left"
     )
     return (
-        known.with_columns(rank=pl.coalesce("own", "by_device"))
+        # The creation on another device of this process may not have been recorded.
+        known.with_columns(
+            rank=pl.coalesce(
+                "by_device",
+                pl.when((pl.col("own_device") == pl.col("device_id")).fill_null(value=True)).then("own"),
+            )
+        )
         .with_columns(
             is_self=pl.col("peer") == pl.col("rank"),
             created=_was_created(),
@@ -231,7 +256,7 @@ def _with_ranks(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             is_first_use=pl.when(pl.col("created").is_not_null()).then(pl.col("created") & pl.col("is_first_use"))
         )
-        .drop("own", "by_device")
+        .drop("own", "own_device", "by_device")
     )
 
 

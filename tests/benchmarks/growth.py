@@ -72,6 +72,7 @@ def both_sides(count: int, communicators: int) -> pl.DataFrame:
                 {
                     "lane": lane, "k": k, "side": side, "bytes": sizes, "rank": own, "peer": 1 - own,
                     "process": 2 * lane + own, "thread": 2 * lane + own, "device_id": own,
+                    "gpu": [f"gpu{own}/pid{each}" for each in (2 * lane + own).tolist()],
                     "communicator": lane.astype(str), "start_ns": begin, "end_ns": begin + KERNEL_NS - own * LATE_NS,
                     "time_ns": np.where(grouped, np.where(k % 4 == 0, KERNEL_NS - own * LATE_NS, 0), KERNEL_NS),
                     "kernel_ops": np.where(grouped, 4, 1), "group_key": 2 * (first * communicators + lane) + own,

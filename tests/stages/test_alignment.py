@@ -27,7 +27,8 @@ def lane(
             row = {
                 "trace_id": "t", "transport": "nccl", "purpose": "kv", "purpose_rule": "x", "side": side,
                 "bytes": nbytes,
-                "communicator": "7", "peer": 1 - me, "process": me + 1, "device_id": me, "kernel_count": 1,
+                "communicator": "7", "peer": 1 - me, "process": me + 1, "device_id": me, "gpu": f"gpu{me}",
+                "kernel_count": 1, "kernel_ops": 1,
                 "staging_bytes": staging, "call_start_ns": issue, "start_ns": start, "end_ns": end,
             }  # fmt: skip
             rows.append({**row, "created": more.get("created"), **more.get(side, {})})  # type: ignore[dict-item]

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from nsysparse.api import Study, study_traces
+from nsysparse.api import Options, Study, study_traces
 from nsysparse.attribution import AMOUNTS
 from nsysparse.attribution import shares as divide
 from nsysparse.testing import Thread, TraceBuilder
@@ -29,7 +29,7 @@ class Scene:
         self.process.kernel(SEND_RECV, 10 * at, 10 * at + 100, launch=launch, stream=20)
 
     def study(self, folder: Path, layers: int | None = None) -> Study:
-        return study_traces([self.builder.write(folder / "t.sqlite")], layers)
+        return study_traces([self.builder.write(folder / "t.sqlite")], Options(layers=layers))
 
 
 def shares(study: Study) -> list[tuple[object, ...]]:

@@ -23,7 +23,8 @@ def transfers(*rows: dict[str, object]) -> pl.DataFrame:
         for index, row in enumerate(rows)
     ]
     return pl.DataFrame(full, schema={**SCHEMA}).with_columns(
-        transfer_id=pl.int_range(len(rows), dtype=pl.UInt32, eager=True)
+        gpu=pl.concat_str(pl.lit("gpu"), "device_id"),
+        transfer_id=pl.int_range(len(rows), dtype=pl.UInt32, eager=True),
     )
 
 

@@ -40,12 +40,14 @@ def test_what_the_split_leaves_out_is_said() -> None:
 
 
 def test_exposed_and_hidden_add_up_or_what_they_leave_out_is_said() -> None:
-    whole = split(exposed_wire_ns=60_000, exposed_wait_ns=40_000, overlapped_ns=300_000)
+    whole = split(exposed_wire_ns=60_000, exposed_wait_ns=40_000, exposed_ns=100_000, overlapped_ns=300_000)
     assert facts(whole)["Exposed"].value == "100 µs"
     assert facts(whole)["Exposed"].note == "25 % of transfer time; 60 µs on the wire, 40 µs waiting"
     assert facts(whole)["Behind compute"].note == "75 % of transfer time"
     assert said(whole) == ""
-    partly = split(exposed_wire_ns=60_000, exposed_wait_ns=40_000, overlapped_ns=200_000)
+    partly = split(exposed_wire_ns=60_000, exposed_wait_ns=30_000, exposed_ns=100_000, overlapped_ns=200_000,
+                   exposure_known_share=0.75)  # fmt: skip
+    assert facts(partly)["Exposed"].note.endswith("; 60 µs on the wire, 30 µs waiting, 10 µs not told apart")
     assert "“Behind compute” leave out 25 % of the transfer time" in said(partly)
 
 
@@ -62,7 +64,8 @@ def test_kernels_that_met_say_how_long_one_of_them_was_alone() -> None:
     met = split(exchange_count=3, longer_kernel_ns=1_000_000, shorter_kernel_ns=300_000, both_present_ns=250_000)
     assert said(met) == (
         "3 pairs of kernels met: the longer ones ran 1 ms, the shorter ones 300 µs, both at once 250 µs. For 75 % of"
-        " the longer kernels' time (750 µs) the other side was not there: that is waiting for it, or buffering."
+        " the longer kernels' time (750 µs) the other side was not there: that is waiting for it, or buffering, of both"
+        " sides' kernels, where “Peer wait” counts one side of each movement."
     )
     assert "kernels met" not in said(split(exchange_count=0, longer_kernel_ns=0, shorter_kernel_ns=0))
     assert "kernels met" not in said(split(exchange_count=None, longer_kernel_ns=None))
@@ -75,6 +78,8 @@ def test_transports_whose_intervals_do_not_show_waiting_are_named() -> None:
     assert facts(mixed)["Peer wait"].note.endswith("as far as it can be seen")
     timeless = replace(split(), links=(factories.link(transport="nixl", busy_ns=None),))
     assert "counts whole as wire" not in said(timeless)
+    some = replace(mixed, totals=replace(mixed.totals, wire_known_share=1.0, wait_known_share=0.25))
+    assert "Time of nixl and ucx (75 % of the transfer time) counts whole as wire" in said(some)
 
 
 def test_movements_without_kernels_are_not_said_to_be_in_some() -> None:
