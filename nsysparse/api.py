@@ -136,6 +136,7 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
             roles[trace_id] = said[0] if len(said) == 1 else "mixed"
         anomalies += trace.anomalies
         traces.append(trace)
+    _require_distinct(traces)
     progress("pairing and attributing transfers")
     paired = share_time(pair(pl.concat(parts), anomalies))
     compute = pl.concat([trace.compute for trace in traces])
@@ -230,6 +231,19 @@ def _standing(
         found = with_buffers(found, options.nccl_buffsize)
     numbered = _numbered(found, 0)
     return count_once(numbered, scopes, _surroundings(numbered, trace, scopes), anomalies).drop("transfer_id")
+
+
+def _require_distinct(traces: Sequence[Trace]) -> None:
+    """No two inputs may hold one recording: everything in it would count twice."""
+    seen: dict[tuple[object, ...], str] = {}
+    for trace in traces:
+        events = (trace.ranges.drop("trace_id"), trace.gpu_ops.drop("trace_id"))
+        if all(part.is_empty() for part in events):
+            continue
+        mark = tuple((part.height, int(part.hash_rows().sum())) for part in events)
+        if mark in seen:
+            raise InputError(f"{trace.file} and {seen[mark]} hold the same recording.", "Name each only once.")
+        seen[mark] = trace.file
 
 
 def _layer_count(asked: Options) -> int | None:

@@ -1,7 +1,5 @@
 """What transports are like, where later stages must know: by the names that stand in the column `transport`."""
 
-import polars as pl
-
 NCCL = "nccl"
 """Its ends are ranks of a communicator, its messages keep their order, and its kernels wait for each other."""
 ANNOTATED = "annotated"
@@ -12,11 +10,3 @@ TWO_SIDED = (NCCL, "ucx", ANNOTATED)
 """Both sides leave rows; of others only the side that acts does, so two rows are two movements.
 
 UCX's put and get are of the others (`is_one_sided`)."""
-
-
-def names_device(end: str) -> pl.Expr:
-    """Whether an end (`src_end`, `dst_end`) can be a device: copies know theirs, others have it from their kernels.
-
-    Agents and workers are called what their program likes, also like a device.
-    """
-    return pl.col(end).is_null() | pl.col("transport").is_in(COPIES)

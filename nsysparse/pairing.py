@@ -14,8 +14,7 @@ from nsysparse.alignment import LANE, align
 from nsysparse.kinds import ANNOTATED, NCCL
 from nsysparse.meeting import copy_pairs, meetings
 from nsysparse.naming import named_pairs
-
-NODE = ["trace_id", "process", "gpu"]
+from nsysparse.ranks import NODE, inferred_ranks
 
 
 def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
@@ -29,7 +28,7 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
         The same rows in the same order. Of a pair, the receive side stands for the movement, unless only the send
         side's interval was recorded. The purpose that one side knows holds for both.
     """
-    ranked = _with_ranks(_with_gpu(transfers))
+    ranked = _with_ranks(_with_gpu(transfers), anomalies)
     named = named_pairs(ranked, anomalies)
     members = pl.concat([named["send"], named["recv"]])
     rest = ranked.filter(~pl.col("transfer_id").is_in(members.implode()))
@@ -55,43 +54,24 @@ def _with_gpu(transfers: pl.DataFrame) -> pl.DataFrame:
     return transfers.with_columns(gpu=pl.coalesce("gpu", pl.when(single).then(elsewhere)))
 
 
-def _with_ranks(transfers: pl.DataFrame) -> pl.DataFrame:
-    """Own rank where it is not recorded but follows: of two nodes in a communicator, each is whom the other names.
-
-    That is sure only in a communicator of two, whose ranks are 0 and 1: in a larger one both may talk to others.
-    """
-    remote = transfers.filter(
-        (pl.col("transport") == NCCL) & pl.col("peer").is_not_null() & ~pl.col("is_self").fill_null(value=False)
-    )
-    nodes = (
-        remote.group_by("communicator", *NODE)
-        .agg(pl.col("peer").unique(), pl.col("rank_count").max())
-        .filter((pl.col("peer").list.len() == 1) & (pl.col("rank_count").fill_null(2) == 2))  # noqa: PLR2004 (two ranks)
-        .with_columns(pl.col("peer").list.first())
-    )
-    count = remote.select("communicator", *NODE).unique().group_by("communicator").len("nodes")
-    two = nodes.join(count.filter(pl.col("nodes") == 2), on="communicator", nulls_equal=True)  # noqa: PLR2004
-    other = two.select("communicator", other=pl.struct(NODE), inferred="peer")
-    follows = (
-        two.join(other, on="communicator", nulls_equal=True)
-        .filter(pl.struct(NODE).ne_missing(pl.col("other")))
-        .filter(pl.min_horizontal("peer", "inferred") == 0, pl.max_horizontal("peer", "inferred") == 1)
-        .filter(pl.col("peer") != pl.col("inferred"))
-        .select("communicator", *NODE, "inferred")
-    )
+def _with_ranks(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Own rank where it is not recorded but follows, and `node`."""
     joined = transfers.join(
-        follows.with_columns(transport=pl.lit(NCCL)),
+        inferred_ranks(transfers).with_columns(transport=pl.lit(NCCL)),
         on=["transport", "communicator", *NODE],
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )
+    guessed = joined.filter(pl.col("rank").is_null() & ~pl.col("is_sure")).height
+    if guessed:
+        anomalies["ranks-inferred"] += guessed
     rank = pl.coalesce("rank", "inferred")
     return joined.with_columns(
         rank=rank,
         is_self=pl.coalesce("is_self", rank == pl.col("peer")),
         node=pl.struct(NODE),
-    ).drop("inferred")
+    ).drop("inferred", "is_sure")
 
 
 def _with_lanes(transfers: pl.DataFrame) -> pl.DataFrame:
@@ -162,6 +142,7 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
         bytes_source=pl.coalesce("bytes_source", "partner_source"),
         is_movement=pl.when(pl.col("pair_id").is_not_null()).then(stands).otherwise(pl.lit(value=True)),
     ).drop(
+        "partner",
         "partner_start",
         "partner_purpose",
         "partner_rule",

@@ -84,6 +84,7 @@ class Recording:
         clocks: How far each side's device clock is ahead.
         files: 1 or 2.
         created: Whether the communicator's creation would be recorded.
+        lost: Launches that are not in the files all the same, as (rank, position).
     """
 
     begins: tuple[int, int]
@@ -91,6 +92,7 @@ class Recording:
     clocks: tuple[int, int]
     files: int
     created: bool
+    lost: frozenset[tuple[int, int]] = frozenset()
 
 
 def recording(rng: random.Random, wire: Wire) -> Recording:
@@ -107,7 +109,10 @@ def recording(rng: random.Random, wire: Wire) -> Recording:
     apart = (
         rng.choice([0, 30_000, -30_000, rng.randint(-30_000, 30_000)]) if files == 1 else rng.randint(-(10**6), 10**9)
     )
-    return Recording(cut(tail=False), cut(tail=True), (0, apart), files, created=rng.random() < 0.6)
+    begins, ends, created = cut(tail=False), cut(tail=True), rng.random() < 0.6
+    places = [(rank, position) for rank in (0, 1) for position in range(len(wire.launches))]
+    lost = frozenset(rng.sample(places, min(len(places), rng.choice([0, 0, 0, 1, 2, 3]))))
+    return Recording(begins, ends, (0, apart), files, created=created, lost=lost)
 
 
 def write(rng: random.Random, wire: Wire, how: Recording, folder: Path) -> list[Path]:
@@ -118,8 +123,9 @@ def write(rng: random.Random, wire: Wire, how: Recording, folder: Path) -> list[
         process = builder.process(pid=100 + rank)
         side = _Side(process, process.thread(), rank, call, how)
         side.created()
-        for launch in wire.launches:
-            side.launched(launch, wire.channels)
+        for position, launch in enumerate(wire.launches):
+            if (rank, position) not in how.lost:
+                side.launched(launch, wire.channels)
     paths = []
     for number, builder in enumerate(builders):
         builder.shuffle(rng.randint(1, 10**6))

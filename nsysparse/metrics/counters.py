@@ -10,7 +10,7 @@ import polars as pl
 
 from nsysparse.analysis import CounterCheck
 from nsysparse.intervals import Ints, coverage, merge
-from nsysparse.kinds import names_device
+from nsysparse.metrics.measured import names_device
 
 NOTE = "host-wide: every process on the node is in it"
 WHOLE = 0.999

@@ -5,7 +5,6 @@ from typing import Any
 import polars as pl
 
 from nsysparse.analysis import Distribution, Link, MessageSize
-from nsysparse.intervals import union_lengths
 from nsysparse.metrics.fit import fits
 from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr, steady
 from nsysparse.metrics.rates import LINK, NAMELESS_PEER, UNKNOWN_END, called, kernel_rate, link_rates, wire_rate
@@ -62,16 +61,11 @@ def links(sure: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
         too_fast=fast.sum(),
     )
     timed = sure.filter(pl.col("start_ns").is_not_null())
-    # A call says nothing about how long what it started took.
-    sized = timed.filter(pl.col("bytes").is_not_null() & ~called())
-    covered = union_lengths(sized, [*LINK, "trace_id"]).group_by(LINK).agg(covered_ns=pl.col("union_ns").sum())
     rates = counted.with_columns(kernel_rate=kernel_rate(), wire_rate=wire_rate())
     rows = sums
     for part in (
         busy(timed, LINK),
         busy(timed.filter(~called()), LINK).rename({"busy_ns": "observed_ns"}),
-        covered,
-        sized.group_by(LINK).agg(covered_bytes=pl.col("bytes").sum()),
         link_rates(counted),
         fits(counted),
         _distributions(rates, LINK, "kernel_rate"),
@@ -111,7 +105,6 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
     nbytes, communicators = row["bytes"], row["communicators"]
     headline = row["headline_gb_s"]
     too_fast = peak is not None and headline is not None and headline > peak.gb_s
-    covered = row["covered_ns"]
     return Link(
         link_key=row["link_key"],
         link_name=peak.name if peak else None,
@@ -123,7 +116,7 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         movement_count=row["movement_count"],
         bytes=nbytes,
         busy_ns=row["busy_ns"],
-        link_gb_s=row["covered_bytes"] / covered if covered else None,
+        link_gb_s=row["link_gb_s"],
         wire_gb_s=_distribution(row["wire_rate"]),
         kernel_gb_s=_distribution(row["kernel_rate"]),
         delivered_gb_s=row["delivered_gb_s"],

@@ -7,6 +7,7 @@ import polars as pl
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Distribution
 from nsysparse.frames import Counters
 from nsysparse.intervals import union_lengths
+from nsysparse.kinds import COPIES
 
 WIRE_PARTS = ("wire_ns", "peer_wait_ns", "exposed_wire_ns", "exposed_wait_ns", "overlapped_ns")
 DEVICE = ["trace_id", "gpu"]
@@ -69,6 +70,14 @@ def select(
         purposes=PURPOSES[purpose],
         counters=Counters.create_empty() if counters is None else counters,
     )
+
+
+def names_device(end: str) -> pl.Expr:
+    """Whether an end (`src_end`, `dst_end`) can be a device: copies know theirs, others have it from their kernels.
+
+    Agents and workers are called what their program likes, also like a device.
+    """
+    return pl.col(end).is_null() | pl.col("transport").is_in(COPIES)
 
 
 def known_sum(values: pl.Series) -> int | None:

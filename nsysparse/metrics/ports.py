@@ -6,8 +6,8 @@ import polars as pl
 
 from nsysparse.analysis import Port
 from nsysparse.intervals import union_lengths
-from nsysparse.kinds import NCCL, names_device
-from nsysparse.metrics.measured import Measured, known_sum_expr
+from nsysparse.kinds import NCCL
+from nsysparse.metrics.measured import Measured, known_sum_expr, names_device
 from nsysparse.sides import other_side
 from nsysparse.theory.links import Peak
 

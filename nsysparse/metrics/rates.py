@@ -219,7 +219,8 @@ def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         `LINK`, `headline_gb_s`, `headline_basis`, `headline_is_bound` (whether the true rate may well be higher),
-        `headline_bytes_share` (of the link's bytes it rests on) and `delivered_gb_s`, for links that prove any.
+        `headline_bytes_share` (of the link's bytes it rests on), `delivered_gb_s` and `link_gb_s`, for links that prove
+        any.
     """
     sized = _in_units(sure.filter(pl.col("bytes").is_not_null() & ~proves_nothing()))
     # A part of the movements proves the link's rate as well as all of them; only it must not be a few lucky ones.
@@ -252,8 +253,10 @@ def link_rates(sure: pl.DataFrame) -> pl.DataFrame:
             headline_bytes_share=pl.col("share").first(),
         )
     )
-    delivered = rows.filter(pl.col("basis") == DELIVERED).select(*LINK, delivered_gb_s="rate")
-    return best.join(delivered, on=LINK, how="left")
+    for basis, name in ((DELIVERED, "delivered_gb_s"), (KERNEL, "link_gb_s")):
+        of_basis = rows.filter(pl.col("basis") == basis).select(*LINK, pl.col("rate").alias(name))
+        best = best.join(of_basis, on=LINK, how="left")
+    return best
 
 
 def _in_units(sized: pl.DataFrame) -> pl.DataFrame:

@@ -32,7 +32,7 @@ MESSAGES = {
     "meetings-too-many": "kinds of sends or receives that might be each other's side but agree in too little to compare"
     " them all; both sides were counted",
     "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"
-    " only the side with more transfers was counted",
+    " only the side with more transfers was counted, which may be too few or too many",
     "named-sizes-differ": "transfers that carry one name on both sides but differ in size: up to 5 % they are one"
     " movement of the standing side's size, beyond that both sides were counted",
     "nixl-completions-without-post": "completions of NIXL requests whose post was not recorded, or that follow another"
@@ -46,6 +46,8 @@ MESSAGES = {
     "ranges-never-closed": "NVTX ranges that nobody closed; they end with the recording",
     "ranges-with-impossible-times": "NVTX ranges that end before they start, left out",
     "ranges-without-thread": "NVTX ranges without a thread, left out",
+    "ranks-inferred": "transfers whose own rank follows only from whom the nodes of their communicator name: right"
+    " where all its ranks are in the files; else flows of several ranks may be taken for one",
     "rows-beside-a-transfer": "copies or messages that ran while a transfer of their process did but carried more than"
     " it; counted beside it",
     "rates-above-peak": "movements faster than the link's peak: bytes, pairing or link are wrong",

@@ -7,7 +7,7 @@ done, which may be long after the data arrived. The passive side of a transfer r
 import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Found, found_frame
+from nsysparse.frames import Found, found_frame, pid
 from nsysparse.source import nixl_domain, schema
 from nsysparse.source.trace import Trace
 
@@ -69,6 +69,9 @@ def _transfers(trace: Trace, done: pl.DataFrame) -> pl.DataFrame:
     """Rows of `Found`: who writes sends to the remote agent, who reads receives from it."""
     sends = pl.col("name").replace_strict(nixl_domain.POSTS, return_dtype=pl.String) == "send"
     own, remote = (pl.concat_str(pl.lit("agent:"), name) for name in ("domain", "remote_agent"))
+    # Processes may call their agents alike: what one of them moves is not added to what another does.
+    alike = pl.col("process").n_unique().over("domain") > 1
+    own = pl.when(alike).then(pl.concat_str(own, pl.lit("/pid"), pid(pl.col("process")))).otherwise(own)
     completed = pl.col("done_ns").is_not_null()
     return done.select(
         "process",

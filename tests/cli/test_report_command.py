@@ -54,6 +54,34 @@ def test_our_own_report_is_replaced_and_another_file_is_not(sample: Callable[[st
         assert target.read_text(encoding="utf-8") != "mine"
 
 
+def test_what_was_read_is_never_replaced(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    trace = tmp_path / "t.sqlite"
+    trace.write_bytes(sample(SAMPLE).read_bytes())
+    before = trace.read_bytes()
+    (tmp_path / "link.json").symlink_to(trace)
+    for command in (["report"], ["inspect"], ["export", "--frame", "transfers"]):
+        form = "csv" if command[0] == "export" else "json"
+        for target in ("t.sqlite", "link.json"):
+            refused = run(*command, trace, "-f", form, "-o", target, "--force", cwd=tmp_path)
+            assert (refused.returncode, refused.stdout) == (1, ""), command
+            assert "is the trace that was read" in refused.stderr
+    assert trace.read_bytes() == before
+
+
+def test_a_folder_is_no_place_for_a_report(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    refused = run("report", sample(SAMPLE), "-o", tmp_path, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "is a folder" in refused.stderr
+
+
+def test_one_recording_under_two_names_is_refused(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    for name in ("a.sqlite", "b.sqlite"):
+        (tmp_path / name).write_bytes(sample(SAMPLE).read_bytes())
+    refused = run("report", "a.sqlite", "b.sqlite", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "b.sqlite and a.sqlite hold the same recording" in refused.stderr
+
+
 def test_json_on_stdout_is_one_object_and_nothing_else(sample: Callable[[str], Path], tmp_path: Path) -> None:
     done = run("report", sample(SAMPLE), "-f", "json", "-o", "-", cwd=tmp_path)
     report = json.loads(done.stdout)

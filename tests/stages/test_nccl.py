@@ -290,3 +290,52 @@ def test_a_call_whose_group_never_ends_has_no_kernel(tmp_path: Path) -> None:
     scene.call("ncclSend", 120, nbytes=8, peer=1)
     scene.call("ncclSend", 140, nbytes=8, peer=2)
     assert scene.found(tmp_path).select("group_key", "kernel_ops", "time_ns").unique().rows() == [(None, None, None)]
+
+
+def two_communicators(scene: Scene, at: int, lengths: list[int]) -> None:
+    """A group of one send each on communicators 7 and 8, with as many kernels as there are lengths."""
+    scene.call("ncclGroupStart", at)
+    scene.call("ncclSend", at + 20, nbytes=1000, peer=1, communicator=7)
+    scene.call("ncclSend", at + 40, nbytes=1000, peer=1, communicator=8)
+    scene.call("ncclGroupEnd", at + 60)
+    for index, length in enumerate(lengths):
+        launch = scene.thread.launch(at + 62 + 2 * index, at + 63 + 2 * index)
+        scene.process.kernel(SEND_RECV, at + 100, at + 100 + length, launch=launch, stream=20 + index)
+
+
+def test_a_group_with_fewer_kernels_than_communicators_may_lack_some(tmp_path: Path) -> None:
+    """The second kernel may still have run when the capture ended, though the first one's stream went on."""
+    scene = Scene()
+    for at, lengths in ((1_000, [10, 20]), (2_000, [10]), (3_000, [10, 20])):
+        two_communicators(scene, at, lengths)
+    doubtful = scene.found(tmp_path).group_by("group_key", maintain_order=True).agg(pl.col("is_last").any())
+    assert doubtful["is_last"].to_list() == [False, True, True]  # the third has the last kernels of both streams
+
+
+def test_a_group_with_fewer_kernels_than_its_like_may_lack_some(tmp_path: Path) -> None:
+    """Without the names of communicators only other groups of the same calls show it."""
+    scene = Scene()
+    for at, kernels in ((1_000, 2), (2_000, 1), (3_000, 2)):
+        scene.call("ncclGroupStart", at)
+        scene.call("ncclSend", at + 20, nbytes=1000, peer=1)
+        scene.call("ncclSend", at + 40, nbytes=1000, peer=1)
+        scene.call("ncclGroupEnd", at + 60)
+        for index in range(kernels):
+            launch = scene.thread.launch(at + 62 + 2 * index, at + 63 + 2 * index)
+            scene.process.kernel(SEND_RECV, at + 100, at + 110, launch=launch, stream=20 + index)
+    doubtful = scene.found(tmp_path).group_by("group_key", maintain_order=True).agg(pl.col("is_last").any())
+    assert doubtful["is_last"].to_list() == [False, True, True]
+
+
+def test_a_rank_is_not_taken_from_another_device_of_the_process(tmp_path: Path) -> None:
+    """The creation on device 1 was not recorded: what runs there is not device 0's rank, nor a copy to itself."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    process = builder.process(pid=1)
+    for rank in (0, 1):
+        thread = process.thread(tid=10 + rank)
+        if rank == 0:
+            thread.nccl("ncclCommInitRank", 1, 5, communicator=9, nranks=2, rank=0, device=0)
+        thread.nccl("ncclSend" if rank == 0 else "ncclRecv", 100, 110, communicator=9, nbytes=64, peer=1 - rank)
+        process.kernel(SEND_RECV, 200, 300, device=rank, launch=thread.launch(102, 104))
+    found = found_in(read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False))
+    assert found.select("side", "rank", "is_self").rows() == [("send", 0, False), ("recv", None, None)]

@@ -368,3 +368,14 @@ def test_a_post_never_popped_is_still_one_transfer(tmp_path: Path) -> None:
     scene.main.nixl_post("read", 100, None, agent="decode-0", handle=A)
     scene.complete(400, thread=scene.poller)
     assert intervals(scene.found(tmp_path)) == [(100, 400)]
+
+
+def test_agents_of_one_name_in_several_processes_are_told_apart(tmp_path: Path) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    for pid in (1, 2):
+        thread = builder.process(pid=pid).thread(tid=pid)
+        thread.nixl_post("write", 100, 110, agent="prefill", handle=A, nbytes=64, remote="decode")
+        thread.nixl_complete(900, agent="prefill", handle=A)
+    trace = read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False)
+    ends = find(trace, find_scopes(trace)).select("src_end", "dst_end").rows()
+    assert sorted(ends) == [("agent:prefill/pid1", "agent:decode"), ("agent:prefill/pid2", "agent:decode")]

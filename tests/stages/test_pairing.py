@@ -50,7 +50,9 @@ def test_kth_send_meets_kth_receive_and_the_receive_stands() -> None:
     assert frame["pair_id"].to_list() == [0, 0, 1, 1]
     assert standing(frame) == ["recv", "recv"]
     assert frame["pairing"].unique().to_list() == ["fifo"]
-    assert not anomalies
+    assert anomalies == {"ranks-inferred": 4}  # only two of perhaps more ranks are here
+    _, sure = paired(send(8, rank_count=2), recv(8, rank_count=2))
+    assert not sure
 
 
 def test_ranks_follow_from_whom_two_nodes_name() -> None:
@@ -95,7 +97,7 @@ def test_sizes_that_differ_pair_nothing_and_count_one_side() -> None:
 def test_counts_that_differ_count_the_side_with_more() -> None:
     frame, anomalies = paired(send(), send(), send(), recv())
     assert standing(frame) == ["send", "send", "send"]
-    assert anomalies == {"lanes-that-do-not-pair": 1, "movements-counted-by-side": 1}
+    assert anomalies == {"lanes-that-do-not-pair": 1, "movements-counted-by-side": 1, "ranks-inferred": 4}
 
 
 def test_a_side_without_rank_is_not_counted_beside_one_with_it() -> None:
