@@ -63,5 +63,5 @@ def _port(row: dict[str, Any], peak: Peak | None) -> Port:
         bytes=row["bytes"],
         busy_ns=row["union_ns"],
         peak_gb_s=peak.gb_s if peak else None,
-        note=_PXN if row["by_nccl"] else None,
+        note=_PXN if row["by_nccl"] and row["direction"] == "egress" else None,
     )

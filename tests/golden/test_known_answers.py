@@ -32,6 +32,10 @@ def test_totals(nccl_told: tuple[Analysis, dict[str, Any]]) -> None:
     assert analysis.totals.paired_count == answers["paired"]
     assert analysis.totals.bytes == answers["total"]["bytes"]
     assert analysis.totals.transfer_count == answers["send_transfers"] + answers["recv_transfers"] + lone
+    if "wire_ns" in answers:
+        assert analysis.totals.wire_ns == answers["wire_ns"]
+    if not lone:
+        assert analysis.totals.time_ns == answers["total"]["recv_time_ns"]
     outside = sum(row.kernel_count for row in analysis.excluded)
     assert analysis.totals.kernel_count + outside == answers["sendrecv_kernels"]
     assert outside == answers["excluded"]["kernels"]

@@ -28,7 +28,7 @@ def lane(
                 "trace_id": "t", "transport": "nccl", "purpose": "kv", "purpose_rule": "x", "side": side,
                 "bytes": nbytes,
                 "communicator": "7", "peer": 1 - me, "process": me + 1, "device_id": me, "gpu": f"gpu{me}",
-                "kernel_count": 1, "kernel_ops": 1,
+                "kernel_count": 1, "kernel_ops": 1, "rank_count": 2,
                 "staging_bytes": staging, "call_start_ns": issue, "start_ns": start, "end_ns": end,
             }  # fmt: skip
             rows.append({**row, "created": more.get("created"), **more.get(side, {})})  # type: ignore[dict-item]
@@ -84,6 +84,18 @@ def test_one_size_proves_nothing_and_unequal_counts_then_do_not_pair() -> None:
     pairs, _, anomalies = met(lane([(8, 0, 10)] * 12, [(8, 0, 10)] * 10))
     assert pairs == []
     assert anomalies["lanes-that-do-not-pair"] == 1
+
+
+def test_a_receive_that_ends_before_its_send_has_is_another_message_s() -> None:
+    """Back to back, neighbours touch: only that nothing arrives before it was sent tells them apart."""
+    at = [200_000 * k for k in range(12)]
+    sends = [(8, t, t + 190_000) for t in at[1:]]
+    receives = [(8, t, t + 195_000) for t in at[:-1]]
+    _, proofs, anomalies = met(lane(sends, receives, created=True))
+    assert proofs == set()
+    assert anomalies == {"lanes-that-do-not-pair": 1, "movements-counted-by-side": 11}
+    both_whole = [(8, t, t + 190_000) for t in at[:-1]]
+    assert met(lane(both_whole, receives, created=True))[1] == {"start"}
 
 
 def test_two_sizes_in_turn_prove_nothing_either() -> None:
