@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import dataframely as dy
@@ -19,10 +19,14 @@ from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_trans
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
+from nsysparse.ordinal import by_issue_order
+from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
 from nsysparse.presets.loader import BUILTIN
 from nsysparse.projection import project
 from nsysparse.purpose import communicators_with_collectives, with_purpose
+from nsysparse.request_ids import check_pattern, collisions, differ_by_suffix, normalise_texts
+from nsysparse.roles import ROLES, process_roles, trace_role, with_role
 from nsysparse.scopes import enclosing, find_scopes, process_fact, wants_local_copies
 from nsysparse.sharing import share_time
 from nsysparse.source.extract import read_trace, shown_name
@@ -51,6 +55,9 @@ class Options:
         layers: Number of layers, for annotations that say `layer=all`.
         threshold: Share of the time to first token over which the KV gap is too much.
         nccl_buffsize: NCCL_BUFFSIZE of the run in bytes, where it was not NCCL's default.
+        roles: Role (prefill, decode or mixed) by input: its file name, its stem or its trace id.
+        normalize_request: A pattern whose first group is what counts of a request's id.
+        overlap: Whether time alone may tell a layer or a request, where nothing else does.
         purpose: Which purposes totals, links, layers and requests cover, a key of `PURPOSES`; the rest is excluded.
     """
 
@@ -61,6 +68,9 @@ class Options:
     threshold: float = DEFAULT_THRESHOLD
     purpose: str = DEFAULT_PURPOSE
     nccl_buffsize: int | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    normalize_request: str | None = None
+    overlap: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,7 @@ class Study:
     transfers: dy.DataFrame[Transfers]
     shares: dy.DataFrame[Shares]
     requests: pl.DataFrame
-    roles: Mapping[str, str]
+    roles: Mapping[str, tuple[str | None, str | None]]
     anomalies: Counter[str]
 
 
@@ -115,34 +125,46 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
         progress: Is told what is being done.
     """
     asked = options or Options()
-    traces, parts, requests = [], [], []
+    if asked.normalize_request is not None:
+        check_pattern(asked.normalize_request)
+    traces, parts, all_scopes, requests = [], [], [], []
     anomalies: Counter[str] = Counter()
-    roles: dict[str, str] = {}
+    roles: dict[str, tuple[str | None, str | None]] = {}
     marked: set[int] = set()
     next_id = 0
+    told_roles = _told_roles(paths, asked.roles)
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
         trace = read_trace(path, trace_id, all_gpu_work=False, local_copies=wants_local_copies)
         scopes = find_scopes(trace)
+        if asked.normalize_request is not None:
+            scopes = _with_short_ids(scopes, asked.normalize_request, anomalies)
         numbered = _numbered(_standing(trace, scopes, anomalies, asked), next_id)
         next_id += numbered.height
         anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height
         decided = with_purpose(numbered, scopes, communicators_with_collectives(trace))
-        parts.append(annotate(decided, scopes, anomalies))
+        of_processes = process_roles(decided, scopes, told_roles.get(trace_id))
+        parts.append(with_role(annotate(decided, scopes, anomalies), of_processes))
+        roles[trace_id] = trace_role(of_processes, decided)
         requests.append(_announcements(scopes, trace_id))
+        all_scopes.append(scopes)
         marked |= set(process_fact(scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls().to_list())
-        said = process_fact(scopes, "role")["role"].unique().sort().to_list()
-        if said:
-            roles[trace_id] = said[0] if len(said) == 1 else "mixed"
         anomalies += trace.anomalies
         traces.append(trace)
     _require_distinct(traces)
     progress("pairing and attributing transfers")
-    paired = share_time(pair(pl.concat(parts), anomalies))
+    layer_count = _layer_count(asked) or (marked.pop() if len(marked) == 1 else None)
+    inferred = [
+        _inferred(part, scopes, layer_count, asked, anomalies) for part, scopes in zip(parts, all_scopes, strict=True)
+    ]
+    paired = share_time(pair(pl.concat(inferred), anomalies))
     compute = pl.concat([trace.compute for trace in traces])
     paired = agree_between_sides(with_times(paired, compute), anomalies)
-    agreed = marked.pop() if len(marked) == 1 else None
-    divided = shares(paired, _layer_count(asked) or agreed, anomalies)
+    divided = shares(paired, layer_count, anomalies)
+    if asked.normalize_request is None:
+        named = paired.join(divided.drop_nulls("request_id"), on="transfer_id")
+        ids = named.group_by("trace_id", maintain_order=True).agg(pl.col("request_id").unique())["request_id"]
+        differ_by_suffix([set(each) for each in ids.to_list()], anomalies)
     return Study(
         traces=tuple(traces),
         transfers=Transfers.validate(settled(paired, divided).select(Transfers.column_names())),
@@ -246,6 +268,40 @@ def _require_distinct(traces: Sequence[Trace]) -> None:
         seen[mark] = trace.file
 
 
+def _told_roles(paths: Sequence[Path], roles: Mapping[str, str]) -> dict[str, str]:
+    """Role by trace id, for inputs named by file, stem or id.
+
+    Raises:
+        InputError: A name means none of the inputs, or a role does not exist.
+    """
+    told: dict[str, str] = {}
+    names = dict(zip(trace_ids(paths), paths, strict=True))
+    for name, role in roles.items():
+        if role not in ROLES:
+            raise InputError(f"There is no role {role!r}.", f"Roles are {', '.join(ROLES)}.")
+        meant = [each for each, path in names.items() if name in (each, path.name, path.stem, str(path))]
+        if not meant:
+            raise InputError(f"--role {name}: is none of the traces.", f"They are {', '.join(names)}.")
+        told |= dict.fromkeys(meant, role)
+    return told
+
+
+def _with_short_ids(scopes: pl.DataFrame, pattern: str, anomalies: Counter[str]) -> pl.DataFrame:
+    """Scopes whose request ids are normalised."""
+    collided = collisions(scopes.select("process", "request"), pattern)
+    if collided:
+        anomalies["request-ids-collide"] += collided
+    return scopes.with_columns(normalise_texts(scopes[name], pattern).alias(name) for name in ("request", "requests"))
+
+
+def _inferred(
+    part: pl.DataFrame, scopes: pl.DataFrame, layer_count: int | None, asked: Options, anomalies: Counter[str]
+) -> pl.DataFrame:
+    """What follows for a trace's transfers that no range names: from their order, and where asked from time alone."""
+    ordered = by_issue_order(part, scopes, layer_count, anomalies)
+    return by_overlap(ordered, scopes) if asked.overlap else ordered
+
+
 def _layer_count(asked: Options) -> int | None:
     """Layers of the model, as asked."""
     return asked.layers or (find_model(asked.model).layers if asked.model else None)
@@ -285,15 +341,15 @@ def _announced(announcements: Sequence[pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-def _facts(trace: Trace, roles: Mapping[str, str]) -> TraceFacts:
-    role = roles.get(trace.trace_id)
+def _facts(trace: Trace, roles: Mapping[str, tuple[str | None, str | None]]) -> TraceFacts:
+    role, source = roles.get(trace.trace_id, (None, None))
     return TraceFacts(
         trace_id=trace.trace_id,
         file=trace.file,
         nsys_version=trace.nsys_version,
         schema_version=trace.schema_version,
         role=role,
-        role_source="kv_role mark" if role else None,
+        role_source=source,
         duration_ns=trace.duration_ns,
         gpus=trace.gpus,
         capabilities=trace.capabilities,

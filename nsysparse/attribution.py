@@ -17,7 +17,7 @@ import polars as pl
 
 from nsysparse.apportion import apportion
 from nsysparse.kinds import ANNOTATED
-from nsysparse.scopes import at_capture, enclosing, process_fact
+from nsysparse.scopes import at_capture, enclosing
 from nsysparse.sides import other_side
 from nsysparse.source.usable import MAX_BYTES
 
@@ -42,7 +42,8 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
 
     Returns:
         The transfers, in the same order, with `layer_text`, `layer_bytes`, `request_text`, `request_bytes` (as
-        written), their `…_provenance`, `phase`, `role`, and `bytes` filled from annotations where the payload had none.
+        written), `phase` and `role`, their `…_provenance`, and `bytes` filled from annotations where the payload had
+        none.
         The layer of a replay that the launch's surroundings leave open is that of the captured call, with the
         provenance that a range around that call gives it. Nothing else is taken from there: the request and the phase
         of the capture are not those of the replay.
@@ -53,31 +54,31 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
         if field == "layer":
             silent = at_capture(transfers).join(said, on="transfer_id", how="anti")
             said = pl.concat([said, _said(silent, scopes, field, spanning=True)])
-        provenance = (
-            pl.when("is_own")
-            .then(pl.lit(EXACT))
-            .when(pl.col("style") == "start_end")
-            .then(pl.lit(SPANNING))
-            .when(pl.col("kind") == "transfer")
-            .then(pl.lit(EXACT))
-            .otherwise(pl.lit(NESTED))
-        )
         weights = scopes.select(scope_id="range_id", weights=f"{field}_bytes")
         found = said.join(weights, on="scope_id", how="left").select(
             "transfer_id",
             pl.col(field).alias(column),
             pl.col("weights").alias(f"{field}_bytes"),
-            provenance.alias(f"{field}_provenance"),
+            _provenance().alias(f"{field}_provenance"),
         )
         result = result.join(found, on="transfer_id", how="left", maintain_order="left")
     for field in ("phase", "role"):
-        found = _said(transfers, scopes, field).select("transfer_id", field)
-        result = result.join(found, on="transfer_id", how="left", maintain_order="left")
-    marked = process_fact(scopes, "role").rename({"role": "process_role"})
+        found = _said(transfers, scopes, field)
+        told = found.select("transfer_id", field, _provenance().alias(f"{field}_provenance"))
+        result = result.join(told, on="transfer_id", how="left", maintain_order="left")
+    return result
+
+
+def _provenance() -> pl.Expr:
+    """How good it is what a range says: that which is the transfer, one of its process, or one around its call."""
     return (
-        result.join(marked, on="process", how="left", maintain_order="left")
-        .with_columns(role=pl.coalesce("role", "process_role"))
-        .drop("process_role")
+        pl.when("is_own")
+        .then(pl.lit(EXACT))
+        .when(pl.col("style") == "start_end")
+        .then(pl.lit(SPANNING))
+        .when(pl.col("kind") == "transfer")
+        .then(pl.lit(EXACT))
+        .otherwise(pl.lit(NESTED))
     )
 
 

@@ -155,6 +155,28 @@ def innermost_container(starts: Ints, ends: Ints, inner_starts: Ints, inner_ends
     return node
 
 
+def crossings(starts: Ints, ends: Ints) -> NDArray[np.bool_]:
+    """Which intervals overlap another one without either holding the other.
+
+    Args:
+        starts: Interval starts, sorted by (start, -end).
+        ends: Their ends, each >= its start.
+
+    Where all nest, as many begin inside an interval as end inside it: that settles nearly all threads at once.
+    """
+    crossing = np.zeros(len(starts), dtype=np.bool_)
+    begun = np.searchsorted(starts, ends, side="left") - np.arange(len(starts)) - 1
+    in_order = np.sort(ends)
+    ended = np.searchsorted(in_order, ends, side="left") - np.searchsorted(in_order, starts, side="right")
+    if bool((np.maximum(begun, 0) == np.maximum(ended, 0)).all()):
+        return crossing
+    # The innermost of those that began before and were open then; ends before it does where it should hold it.
+    around = innermost_container(starts, ends, starts - 1, starts + 1)
+    crossing = (around >= 0) & (ends[np.maximum(around, 0)] < ends)
+    crossing[around[crossing]] = True
+    return crossing
+
+
 def _tree_of_maxima(values: Ints) -> list[Ints]:
     tree = [values]
     while len(tree[-1]) > 1:  # an odd level is padded by a value that never answers

@@ -3,6 +3,7 @@
 import polars as pl
 
 from nsysparse.containing import innermost
+from nsysparse.intervals import crossings
 from nsysparse.presets.loader import FIELDS, builtin_rules, match
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
@@ -10,8 +11,9 @@ from nsysparse.source.trace import Trace
 MOVING_KINDS = ("transfer", "offload", "load")
 """Kinds of ranges that are about moving KV: to another worker, to a store, from a store."""
 
-OPEN = "open"
-"""The style of ranges of these kinds that were never closed: they hold nothing."""
+OPEN, CROSSED = "open", "crossed"
+"""Styles of ranges that hold nothing: never closed, so that their end is not known; or crossing another of their thread
+and domain, so that a push or pop between them was lost."""
 
 
 def find_scopes(trace: Trace) -> pl.DataFrame:
@@ -23,9 +25,18 @@ def find_scopes(trace: Trace) -> pl.DataFrame:
     """
     labels = trace.labels.filter(~nccl_domain.is_nccl())
     said = match(labels, builtin_rules())
+    crossed = _crossed(trace.ranges, trace.labels, said)
+    if len(crossed):
+        trace.anomalies["ranges-crossing"] += len(crossed)
     return (
         trace.ranges.join(said, on="label_id")
-        .with_columns(style=pl.when(_never_ended()).then(pl.lit(OPEN)).otherwise("style"))
+        .with_columns(
+            style=pl.when(_never_ended())
+            .then(pl.lit(OPEN))
+            .when(pl.col("range_id").is_in(crossed.implode()))
+            .then(pl.lit(CROSSED))
+            .otherwise("style")
+        )
         .select(
             "range_id", "style", "process", "thread", "start_ns", "end_ns",
             "kind", "purpose", "purpose_rule", *FIELDS,
@@ -35,8 +46,36 @@ def find_scopes(trace: Trace) -> pl.DataFrame:
 
 
 def _never_ended() -> pl.Expr:
-    """Ranges about one transfer that nobody closed: where it ended is unknown, so nothing after its start is inside."""
-    return pl.col("is_open") & pl.col("kind").is_in(MOVING_KINDS) & (pl.col("style") != "mark")
+    """Ranges that nobody closed, of which it is unknown where they ended: what comes later need not be inside.
+
+    Push/pop ranges that a lost pop left open, and all about one transfer. A request may well outlast the recording.
+    """
+    about_one = pl.col("kind").is_in(MOVING_KINDS) | (pl.col("style") == "push_pop")
+    return pl.col("is_open") & about_one & (pl.col("style") != "mark")
+
+
+def _crossed(ranges: pl.DataFrame, labels: pl.DataFrame, told: pl.DataFrame) -> pl.Series:
+    """`range_id` of push/pop ranges that overlap another of their thread and domain without holding it.
+
+    Each thread and domain has a stack of its own, so these cannot be true: a push or pop was lost, or a range was
+    closed too early.
+
+    Args:
+        ranges: Of one trace.
+        labels: Their labels.
+        told: Labels that say something; stacks without any of them are not looked at.
+    """
+    stack = ["thread", "domain"]
+    placed = ranges.filter(pl.col("style") == "push_pop").join(labels.select("label_id", "domain"), on="label_id")
+    speaking = placed.join(told.select("label_id"), on="label_id", how="semi").select(stack).unique()
+    found = [pl.Series("range_id", [], dtype=pl.UInt32)]
+    wanted = placed.join(speaking, on=stack, how="semi", nulls_equal=True)
+    for _, rows in wanted.group_by(stack, maintain_order=True):
+        lane = rows.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
+        starts, ends = lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy()
+        crossing = crossings(starts, ends)
+        found.append(lane["range_id"].filter(pl.Series(crossing)))
+    return pl.concat(found).sort()
 
 
 def wants_local_copies(labels: pl.DataFrame) -> bool:

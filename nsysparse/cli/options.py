@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
+from nsysparse.errors import UsageError
+
 if TYPE_CHECKING:
     from nsysparse.api import Options
 
@@ -14,12 +16,34 @@ class StudyArguments(TypedDict):
 
     layers: int | None
     nccl_buffsize: int | None
+    role: tuple[str, ...]
+    normalize_request: str | None
+    overlap_attribution: bool
 
 
 def study_options(function: Callable[..., None]) -> Callable[..., None]:
     """The options of all commands that find, pair and attribute transfers."""
     layers = click.option(
-        "--layers", type=click.IntRange(1, 4096), metavar="N", help="Layers of the model, for `layer=all`."
+        "--layers",
+        type=click.IntRange(1, 4096),
+        metavar="N",
+        help="Layers of the model: for `layer=all`, and to tell layers by the order of sends.",
+    )
+    role = click.option(
+        "--role",
+        multiple=True,
+        metavar="FILE=ROLE",
+        help="That a trace is of prefill, decode or mixed, where its ranges do not tell. Repeatable.",
+    )
+    normalize = click.option(
+        "--normalize-request",
+        metavar="REGEX",
+        help="The first group is what counts of a request id, e.g. '^(.*)-[0-9a-f]{8}$' where engines add suffixes.",
+    )
+    overlap = click.option(
+        "--overlap-attribution",
+        is_flag=True,
+        help="Where nothing names them, take request and layer from the only range that overlaps in time: no proof.",
     )
     nccl_buffsize = click.option(
         "--nccl-buffsize",
@@ -27,11 +51,26 @@ def study_options(function: Callable[..., None]) -> Callable[..., None]:
         metavar="BYTES",
         help="NCCL_BUFFSIZE of the run, if it was set: what may be buffered proves no rate. Default: NCCL's, 4194304.",
     )
-    return layers(nccl_buffsize(function))
+    for option in (overlap, normalize, role, nccl_buffsize, layers):
+        function = option(function)
+    return function
 
 
 def options_of(purpose: str, **arguments: Unpack[StudyArguments]) -> "Options":
     """What a command was told, for `nsysparse.api`."""
     from nsysparse.api import Options
 
-    return Options(purpose=purpose, **arguments)
+    roles = {}
+    for each in arguments["role"]:
+        name, equals, role = each.rpartition("=")
+        if not (name and equals and role):
+            raise UsageError(f"--role {each}: is not FILE=ROLE.", "Say for instance --role prefill.sqlite=prefill.")
+        roles[name] = role
+    return Options(
+        purpose=purpose,
+        layers=arguments["layers"],
+        nccl_buffsize=arguments["nccl_buffsize"],
+        roles=roles,
+        normalize_request=arguments["normalize_request"],
+        overlap=arguments["overlap_attribution"],
+    )

@@ -146,15 +146,23 @@ class Transfers(Found):
     exposed_wait_ns = dy.Int64(nullable=True, metadata={"about": "`peer_wait_ns` outside compute"})
     layer = dy.Int64(nullable=True, metadata={"about": "layer index from 0; null when none or several are named"})
     layer_provenance = dy.String(
-        nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without layer"}
+        nullable=True,
+        metadata={"about": "`exact`, `nested`, `spanning`, `ordinal`, `overlap` or `estimated`; null without layer"},
     )
     request_id = dy.String(nullable=True, metadata={"about": "null when none or several are named"})
     request_provenance = dy.String(
-        nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without request"}
+        nullable=True,
+        metadata={"about": "`exact`, `nested`, `spanning`, `ordinal`, `overlap` or `estimated`; null without request"},
     )
     phase = dy.String(nullable=True, metadata={"about": "as the innermost range around the call says"})
-    role = dy.String(
-        nullable=True, metadata={"about": "as the range around the call says, else the `kv_role` mark of the process"}
+    phase_provenance = dy.String(nullable=True, metadata={"about": "`exact` or `nested`; null without phase"})
+    role = dy.String(nullable=True, metadata={"about": "prefill or decode: what this transfer was part of"})
+    role_provenance = dy.String(
+        nullable=True,
+        metadata={
+            "about": "`exact` or `nested`; `process` (what is known of its process) or `direction` (KV goes from"
+            " prefill to decode); null without role"
+        },
     )
 
 
@@ -167,11 +175,13 @@ class Shares(dy.Schema):
     )
     layer = dy.Int64(nullable=True, metadata={"about": "layer index from 0; null when none is named"})
     layer_provenance = dy.String(
-        nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without layer"}
+        nullable=True,
+        metadata={"about": "`exact`, `nested`, `spanning`, `ordinal`, `overlap` or `estimated`; null without layer"},
     )
     request_id = dy.String(nullable=True, metadata={"about": "null when none is named"})
     request_provenance = dy.String(
-        nullable=True, metadata={"about": "`exact`, `nested`, `spanning` or `estimated`; null without request"}
+        nullable=True,
+        metadata={"about": "`exact`, `nested`, `spanning`, `ordinal`, `overlap` or `estimated`; null without request"},
     )
     bytes = dy.Int64(
         nullable=True, metadata={"about": "this share's part of the movement's bytes; null when they are not known"}

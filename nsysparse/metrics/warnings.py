@@ -43,6 +43,14 @@ MESSAGES = {
     " experimental, so compare with a capture that traces NVTX",
     "nccl-trace-rows-unusable": "Send and Recv rows of `nsys -t nccl` that do not say which call they belong to, left"
     " out: export with --include-json=true",
+    "ranges-crossing": "push/pop ranges that overlap another of their thread and domain: a push or pop was lost, so"
+    " they attribute nothing",
+    "request-ids-collide": "request ids that --normalize-request makes of several ids of one process, as if they were"
+    " one",
+    "request-ids-differ-by-suffix": "requests whose ids differ between the traces only by a suffix of eight hex digits;"
+    " --normalize-request '^(.*)-[0-9a-f]{8}$' makes them one",
+    "sends-without-proven-order": "sends that nothing names though steps and the number of layers are known: one too"
+    " many or too few, several threads, or a capture that begins within a step; they stay unattributed",
     "ranges-never-closed": "NVTX ranges that nobody closed; they end with the recording",
     "ranges-with-impossible-times": "NVTX ranges that end before they start, left out",
     "ranges-without-thread": "NVTX ranges without a thread, left out",

@@ -16,7 +16,7 @@ from nsysparse.errors import InputError
 BUILTIN = ("own", "lmcache", "trtllm_bounce", "torch", "megatron-pp", "weights", "generic")
 FIELDS = (
     "layer", "layer_bytes", "request", "request_bytes", "bytes", "role", "phase", "prompt", "layers",
-    "op", "xfer", "peer",
+    "op", "xfer", "peer", "step", "requests", "ctx_reqs",
 )  # fmt: skip
 
 
