@@ -10,7 +10,7 @@ from nsysparse.render.names import shortened
 from nsysparse.render.svg import chart, element, horizontal, label, percent, pixels, rect, vertical
 
 _AXIS_ROOM = 1.2
-"""Room right of the largest value, for the label of its reference line."""
+"""Room right of the largest value or whisker, for the label of its reference line."""
 _BAR_TOP, _BAR_HEIGHT, _BAR_ROW = 22, 24, 68
 _LEFT_SHARE, _RIGHT_SHARE = 30, 30
 """Below these percentages of the axis there is no room for a label left of a mark."""
@@ -29,8 +29,13 @@ def mark(meaning: Meaning) -> str:
 
 
 def axis_end(chart_: BarChart) -> float:
-    """The common right end of all bars of a chart, in its unit."""
-    values = [value for bar in chart_.bars for value in (bar.value, bar.line_rate, bar.practical) if value]
+    """The common right end of all bars of a chart with their whiskers and references, in its unit."""
+    values = [
+        value
+        for bar in chart_.bars
+        for value in (bar.value, bar.line_rate, bar.practical, bar.spread.p90 if bar.spread else None)
+        if value
+    ]
     return max(values, default=1.0) * _AXIS_ROOM
 
 

@@ -9,8 +9,20 @@ from html.parser import HTMLParser
 import factories
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nsysparse.document import Abstention, Bar, BarChart, ColumnChart, Document, Heading, Heatmap, Series
+from nsysparse.document import (
+    Abstention,
+    Bar,
+    BarChart,
+    ColumnChart,
+    Document,
+    Heading,
+    Heatmap,
+    Series,
+    Spread,
+)
 from nsysparse.render import to_html
 from nsysparse.render.figures import axis_end, columns, throughput_bar
 from nsysparse.render.heat import SHADES, picture, shade_limits, shade_scale
@@ -198,6 +210,32 @@ def test_bar_lengths_and_references_share_one_axis() -> None:
     assert 'width="41.67%"' in svg  # 25 of 60
     assert 'x1="83.33%"' in svg  # 50 of 60
     assert 'x1="66.67%"' in svg  # 40 of 60
+
+
+RATES = st.floats(0.001, 1e4)
+BARS = st.builds(
+    Bar,
+    label=st.just("a"),
+    value=st.none() | RATES,
+    text=st.just("t"),
+    line_rate=st.none() | RATES,
+    practical=st.none() | RATES,
+    spread=st.none() | st.tuples(RATES, RATES, RATES).map(lambda three: Spread(*sorted(three))),
+)
+
+
+@given(st.lists(BARS, min_size=1, max_size=4))
+def test_no_mark_of_a_bar_lies_beyond_the_axis(bars: list[Bar]) -> None:
+    end = axis_end(BarChart("c", "GB/s", bars, "a"))
+    for bar in bars:
+        assert not bar.spread or bar.spread.p90 < end
+        ends = [float(x) for x in re.findall(r' x2="([0-9.]+)%"', throughput_bar(bar, end))]
+        assert all(x < 100 for x in ends), bar
+
+
+def test_a_whisker_longer_than_all_bars_ends_the_axis() -> None:
+    bar = Bar("a", 22.98, "≥ 23.0 GB/s", spread=Spread(10.0, 20.0, 27.9))
+    assert axis_end(BarChart("c", "GB/s", [bar], "a")) == pytest.approx(27.9 * 1.2)
 
 
 def test_bound_is_striped_and_unknown_is_hatched() -> None:
