@@ -49,6 +49,14 @@ class Scene:
         end = 5_000_100 + 16 * MIB // 150
         self.processes[1].copy("PtoP", 16 * MIB, 5_000_100, end, launch=launch, src_device=1, dst_device=0)
 
+    def offload(self) -> None:
+        """Two copies of 8 MB to the host, 1 ms each with 1 ms between them: 16 MB in 3 ms, of which 2 are copies."""
+        self.threads[1].push_pop("kv_transfer op=offload", 5_500_000, 9_500_000, domain="kvx")
+        for shift in (0, 2_000_000):
+            launch = self.threads[1].launch(5_600_000 + shift, 5_601_000 + shift)
+            begin = 5_700_000 + shift
+            self.processes[1].copy("DtoH", 8_000_000, begin, begin + 1_000_000, launch=launch)
+
     def called(self) -> None:
         """An annotated call of 2 us, which may have started anything."""
         self.threads[1].push_pop(
@@ -117,6 +125,28 @@ def test_the_busiest_link_is_told_by_its_transport_where_there_are_several(tmp_p
     text = scene.verdict(tmp_path)
     assert text.endswith("on the busiest of 2 links (nccl).")
     assert "of transfer time, at" in text  # the wire's share would count NIXL's unseen waiting as wire
+
+
+def test_the_peak_named_is_not_that_of_a_link_to_the_host(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.offload()
+    scene.copy()
+    path = scene.builder.write(tmp_path / "t.sqlite")
+    for options in (Options(link="nvlink4-h100"), Options(peak_gb_s=0.5)):
+        analysis = analyse([path], options)
+        peaks = {link.transport: link.peak_gb_s for link in analysis.links}
+        assert peaks["memcpy"] is not None
+        (to_host,) = [link for link in analysis.links if link.transport == "host-staged"]
+        assert to_host.headline_gb_s is not None
+        assert to_host.inconsistent_count == 0
+        assert (
+            to_host.link_name, to_host.peak_gb_s, to_host.peak_source, to_host.practical_gb_s, to_host.practical_source,
+            to_host.efficiency, to_host.theoretical_ns, to_host.practical_ns,
+        ) == (None,) * 8  # fmt: skip
+        told = {reason.path: reason.message for reason in analysis.reasons}
+        for name in ("peak_gb_s", "efficiency", "theoretical_ns"):
+            assert told[f"/links/*/{name}"].startswith("the peak named is of the wire between GPUs"), name
+        assert "/theory/by_link/*/line_rate_ns" in told
 
 
 def test_a_copy_faster_than_the_link_named_crossed_another(tmp_path: Path) -> None:
