@@ -287,8 +287,8 @@ def _facts(trace: Trace, roles: Mapping[str, str]) -> TraceFacts:
 
 
 def _notice(traces: Sequence[Trace]) -> Notice | None:
-    labels = sorted({trace.synthetic for trace in traces if trace.synthetic})
-    return Notice("synthetic", " ".join(labels)) if labels else None
+    labels = sorted({trace.synthetic.removeprefix("synthetic: ") for trace in traces if trace.synthetic})
+    return Notice("synthetic", "; ".join(labels)) if labels else None
 
 
 def _settings(asked: Options) -> dict[str, Setting]:

@@ -45,8 +45,8 @@ def build(analysis: Analysis) -> list[Block]:
     figure = "" if verdict.value is None else human_share(round(verdict.value, 2))
     blocks: list[Block] = [Callout("verdict", title, verdict.text, tone, figure, _doubt(verdict), _basis(verdict))]
     if analysis.notice is not None:
-        message = analysis.notice.message.removeprefix(f"{analysis.notice.code}: ")  # the title says it already
-        blocks.append(Callout("notice", analysis.notice.code, message, "doubt"))
+        message = analysis.notice.message
+        blocks.append(Callout("notice", analysis.notice.code, f"{message[:1].upper()}{message[1:]}", "doubt"))
     if verdict.value is None:
         why = reason(analysis, "/verdict/value")
         if why is not None:

@@ -185,3 +185,19 @@ def test_links_of_one_pair_of_ends_are_told_apart_by_transport(tmp_path: Path) -
 
 def test_every_number_of_the_report_has_its_term() -> None:
     assert {"wire", "peer-wait", "exposed", "headline", "delivered", "port", "exchange", "evidence"} <= TERMS
+
+
+def test_several_synthetic_files_are_one_readable_notice(tmp_path: Path) -> None:
+    paths = []
+    for name, notice in (("a", "synthetic: prefill, not measured"), ("b", "synthetic: decode, not measured")):
+        builder = TraceBuilder(schema="3.25", gpus={0: "x"}, notice=notice)
+        builder.process(pid=1).thread(tid=1).push_pop("r", 1, 2)
+        paths.append(builder.write(tmp_path / f"{name}.sqlite"))
+    told = [analyse(some) for some in (paths[:1], paths, [paths[0], paths[0]])]
+    assert [analysis.notice.message for analysis in told if analysis.notice] == [
+        "prefill, not measured",
+        "decode, not measured; prefill, not measured",
+        "prefill, not measured",
+    ]
+    (notice,) = [block for block in SECTIONS["verdict"](told[1]) if getattr(block, "kind", "") == "notice"]
+    assert (notice.title, notice.text) == ("synthetic", "Decode, not measured; prefill, not measured")
