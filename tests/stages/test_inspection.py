@@ -229,7 +229,7 @@ def test_graphs_recorded_whole_are_named_where_nothing_was_found(tmp_path: Path)
     scene.thread.push_pop("forward", 1, 2)
     scene.process.graph(30, 40, launch=scene.thread.launch(21, 23))
     text = analyse([scene.write(tmp_path)]).verdict.text
-    assert "1 CUDA graph launches were recorded whole" in text
+    assert "1 CUDA graph launch was recorded whole" in text
 
 
 def test_sizes_that_nixl_lacks_are_not_blamed_on_nccl(tmp_path: Path) -> None:
