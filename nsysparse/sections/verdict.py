@@ -34,7 +34,7 @@ def _basis(verdict: Verdict) -> str:
     if verdict.over_count is not None and verdict.known_count:
         parts.append(f"{verdict.over_count:,} over")
     if verdict.threshold is not None and verdict.value is not None:
-        parts.append(f"threshold {human_share(verdict.threshold)}")
+        parts.append(f"threshold {verdict.threshold * 100:.4g} %")
     return " · ".join(part for part in parts if part)
 
 
@@ -42,7 +42,7 @@ def build(analysis: Analysis) -> list[Block]:
     """Verdict first, then the notice; when nothing is known, why, and what would change it."""
     verdict = analysis.verdict
     title, tone = _STATES[verdict.state]
-    figure = "" if verdict.value is None else human_share(round(verdict.value, 2))
+    figure = "" if verdict.value is None else human_share(round(verdict.value, 2), decimals=0)
     blocks: list[Block] = [Callout("verdict", title, verdict.text, tone, figure, _doubt(verdict), _basis(verdict))]
     if analysis.notice is not None:
         message = analysis.notice.message
