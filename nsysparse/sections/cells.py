@@ -47,18 +47,28 @@ def numbers(
     term: str = "",
     minor: bool = False,
     unit: str = "",
+    beside: Sequence[float | None] = (),
 ) -> Filled:
-    """Numbers with common decimals, so many that the smallest shows three digits (but three decimals at most)."""
-    decimals = decimals_for(values)
+    """Numbers with common decimals, so many that the smallest shows three digits (but three decimals at most).
+
+    `beside` are values of other columns that must have the same decimals, to be compared with.
+    """
+    decimals = decimals_for([*values, *beside])
     cells = [NOT_KNOWN if value is None else Cell(fixed(value, decimals), sort=value) for value in values]
     return Filled(Column(title, "right", term, minor, unit), cells)
 
 
 def rates(
-    title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False, bounds: Sequence[bool] = ()
+    title: str,
+    values: Sequence[float | None],
+    *,
+    term: str = "",
+    minor: bool = False,
+    bounds: Sequence[bool] = (),
+    beside: Sequence[float | None] = (),
 ) -> Filled:
-    """Rates in GB/s, three digits as everywhere; where `bounds` is true, it is a lower bound and carries "≥"."""
-    return _marked(numbers(title, values, term=term, minor=minor, unit="GB/s"), bounds)
+    """Rates in GB/s; where `bounds` is true, it is a lower bound and carries "≥"; `beside` as in `numbers`."""
+    return _marked(numbers(title, values, term=term, minor=minor, unit="GB/s", beside=beside), bounds)
 
 
 def _marked(plain: Filled, bounds: Sequence[bool]) -> Filled:

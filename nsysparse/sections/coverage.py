@@ -82,9 +82,10 @@ def _purposes(analysis: Analysis) -> list[Block]:
         each = totals.by_purpose.get(purpose)
         if each is not None and each.movement_count:
             share = human_share(_part(each.time_ns, totals.time_ns))
+            time = "" if each.time_ns is None else f" ({human_ns(each.time_ns)}, {share} of the time)"
             counts = f"{each.movement_count:,} of {counted(totals.movement_count, 'movement')}"
             note = f"is counted {of_one}" if each.movement_count == 1 else f"are counted {of_several}"
-            found.append(Paragraph(f"{counts} ({human_ns(each.time_ns)}, {share} of the time) {note}.", "doubt"))
+            found.append(Paragraph(f"{counts}{time} {note}.", "doubt"))
     return found
 
 

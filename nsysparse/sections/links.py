@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from nsysparse.analysis import Analysis, Link
+from nsysparse.analysis import Analysis, Distribution, Link
 from nsysparse.document import Abstention, Bar, BarChart, Block, Heading, Paragraph, Spread, Table
 from nsysparse.kinds import COPIES, HOST, HOST_STAGED, NCCL, TWO_SIDED
 from nsysparse.sections.absence import abstention
@@ -79,7 +79,7 @@ def _chart(links: Sequence[Link], option: str) -> BarChart:
         "GB/s",
         [_bar(link, option, named=named) for link in shown],
         "links-chart",
-        _sources(shown) or ("" if option else _NOT_NAMED),
+        _sources(shown) or ("" if option or not any(link.headline_gb_s for link in shown) else _NOT_NAMED),
         dropped,
     )
 
@@ -190,12 +190,18 @@ def _basis(links: Sequence[Link]) -> Table:
         texts("Paired by", [link.pairing for link in links]).applying(pairs),
         numbers("Movements", [link.movement_count for link in links], term="movement"),
         texts("Rate is over", [_over(link) for link in links], term="headline"),
-        *(
-            rates(name, [getattr(spread, name, None) for spread in spreads], bounds=lower)
-            for name in ("p10", "p50", "p90")
-        ),
+        *_percentiles(spreads, bounds=lower),
     ]
     return table("What the rates rest on", columns, "links-basis", folded=True)
+
+
+def _percentiles(
+    spreads: Sequence[Spread | Distribution | None], *, term: str = "", bounds: Sequence[bool] = ()
+) -> list[Filled]:
+    """Three columns that compare along their rows as well."""
+    marks = {name: [getattr(spread, name, None) for spread in spreads] for name in ("p10", "p50", "p90")}
+    every = [value for values in marks.values() for value in values]
+    return [rates(name, values, term=term, bounds=bounds, beside=every) for name, values in marks.items()]
 
 
 def _others(links: Sequence[Link]) -> Table | None:
@@ -259,10 +265,7 @@ def _message_sizes(analysis: Analysis) -> Table | None:
         *([texts("Transport", [size.transport for size in shown])] if several(analysis.links) else []),
         sizes("Message size", [size.bytes for size in shown]),
         numbers("Count", [size.count for size in shown]),
-        *(
-            rates(f"{name}", [getattr(size.wire_gb_s, name, None) for size in shown], term="wire")
-            for name in ("p10", "p50", "p90")
-        ),
+        *_percentiles([size.wire_gb_s for size in shown], term="wire"),
     ]
     dropped = ""
     if len(shown) < len(every):

@@ -426,6 +426,17 @@ def test_what_pairing_and_rates_of_copies_rest_on() -> None:
     ]
 
 
+def test_percentiles_of_a_row_have_the_same_decimals() -> None:
+    basis = table(linked(factories.link(wire_gb_s=factories.Distribution(1, 34.43, 34.43, 102.5))), "links-basis")
+    assert [column(basis, name) for name in ("p10", "p50", "p90")] == [["34.4"], ["34.4"], ["102.5"]]
+
+
+def test_without_any_rate_nobody_is_asked_for_a_line_rate() -> None:
+    nothing = dict.fromkeys(("headline_gb_s", "peak_source", "practical_source", "peak_gb_s"))
+    (chart,) = of_kind(linked(factories.link(**nothing)), BarChart)
+    assert (chart.references, chart.bars[0].verdict) == ("", "rate unknown")
+
+
 def test_shares_of_a_column_have_common_decimals() -> None:
     found = shares("s", [0.6, 0.379, 0.0, 1.0, None])
     assert [cell.text for cell in found.cells] == ["60.0 %", "37.9 %", "0.0 %", "100.0 %", "unknown"]
@@ -445,7 +456,7 @@ def test_one_movement_is_counted_and_several_are() -> None:
         doubtful = {"unknown": replace(whole.totals.by_purpose["unknown"], movement_count=count)}
         return words(SECTIONS["coverage"](replace(whole, totals=replace(whole.totals, by_purpose=doubtful))))
 
-    assert "is counted although nothing proves that it carries KV." in said(1)
+    assert "(5.20 ms, 1.6 % of the time) is counted although nothing proves that it carries KV." in said(1)
     assert "are counted although nothing proves that they carry KV." in said(6)
 
 
