@@ -357,8 +357,8 @@ def _facts(trace: Trace, roles: Mapping[str, tuple[str | None, str | None]]) -> 
 
 
 def _notice(traces: Sequence[Trace]) -> Notice | None:
-    labels = sorted({trace.synthetic for trace in traces if trace.synthetic})
-    return Notice("synthetic", " ".join(labels)) if labels else None
+    labels = sorted({trace.synthetic.removeprefix("synthetic: ") for trace in traces if trace.synthetic})
+    return Notice("synthetic", "; ".join(labels)) if labels else None
 
 
 def _settings(asked: Options) -> dict[str, Setting]:

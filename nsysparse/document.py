@@ -4,6 +4,7 @@ Sections build blocks from an analysis; renderers draw them. All text here is pl
 trace stand in it unshortened: escaping, showing control characters and shortening are each renderer's duty.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,9 +15,15 @@ CellKind = Literal["words", "name", "command"]
 Meaning = Literal["wire", "wait", "whole", "unknown"]
 """What a mark stands for (whole: wire and waiting together); one meaning has one colour in every figure."""
 
+_COMMAND = re.compile(r"--\w|([A-Z_]+=\S+ )*nsys(parse)? ")
 
 SECTION_LEVEL = 2
 """The level of headings that start a section; deeper ones divide it."""
+
+
+def is_command(advice: str) -> bool:
+    """Whether advice is a command or an option to be copied as it is, rather than a sentence to be read."""
+    return _COMMAND.match(advice) is not None and "`" not in advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +209,7 @@ class Callout:
 
 @dataclass(frozen=True, slots=True)
 class Abstention:
-    """What could not be known, why, and the command or option that would change it."""
+    """What could not be known, why, and the command, option or advice that would change it (`is_command`)."""
 
     subject: str
     reason: str

@@ -283,5 +283,6 @@ def _found(question: str, ranges: int, what: str, fix: str, facts: dict[str, Cap
     if facts["nvtx_ranges"].status == "absent":
         return _lacking(question, facts, "nvtx_ranges")
     if ranges:
-        return Answer(question, "partly", f"{ranges} ranges name a {what}; transfers issued inside them have one", "")
+        naming = f"{counted(ranges, 'range names', 'ranges name')} a {what}"
+        return Answer(question, "partly", f"{naming}; transfers issued inside have one", "")
     return Answer(question, "no", f"no range names a {what}", fix)

@@ -4,7 +4,7 @@ Bytes per nanosecond and GB/s are the same number, which is why no factor appear
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,6 +12,12 @@ UNKNOWN = "unknown"
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 GB = 1_000_000_000
+
+_DIGITS = 3
+_ROUNDS_TO_ONE = 0.99995
+"""From here on a part of a unit would show as 1000.0 of the smaller one."""
+_BYTE_UNITS = (("B", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
+_TIME_UNITS = (("ns", 1), ("µs", 10**3), ("ms", 10**6), ("s", 10**9))
 
 
 def gb_s(nbytes: int | None, ns: int | None) -> float | None:
@@ -26,45 +32,59 @@ def transfer_ns(nbytes: int, bytes_per_s: float) -> int:
     return round(Fraction(nbytes) * NS_PER_S / Fraction(bytes_per_s))
 
 
+def significant(value: float) -> str:
+    """A number with three digits, trailing zeros included so that neighbours compare: `1.50`, `47.0`, `169.5`.
+
+    From 100 on there is still one decimal, so that parts which stand beside their sum add up to it.
+    """
+    size = abs(value)
+    if size == 0:
+        return "0"
+    decimals = max(1, _DIGITS - 1 - math.floor(math.log10(size)))
+    if round(size, decimals) >= 10.0 ** (_DIGITS - decimals) and decimals > 1:
+        decimals -= 1  # rounded up to one more digit before the point: 9.996 is 10.0
+    return f"{value:.{decimals}f}"
+
+
+def _in_unit(value: int, units: Sequence[tuple[str, int]]) -> str:
+    """Whole in the first unit, else in the largest of which it is at least one, as it will be rounded."""
+    name, scale = next((unit for unit in reversed(units) if abs(value) >= unit[1] * _ROUNDS_TO_ONE), units[0])
+    return f"{value} {name}" if scale == 1 else f"{significant(value / scale)} {name}"
+
+
 def human_bytes(nbytes: int | None) -> str:
-    """Decimal bytes with three digits: `335.5 MB`; `unknown` for None."""
-    if nbytes is None:
-        return UNKNOWN
-    value = float(nbytes)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if abs(value) < 1000 or unit == "TB":  # noqa: PLR2004 (the step between decimal units)
-            return f"{nbytes} B" if unit == "B" else f"{value:.4g} {unit}"
-        value /= 1000
-    raise AssertionError
+    """Decimal bytes with three digits, four from 100 on: `512 B`, `8.39 MB`, `335.5 MB`; `unknown` for None."""
+    return UNKNOWN if nbytes is None else _in_unit(nbytes, _BYTE_UNITS)
 
 
 def human_ns(ns: int | None) -> str:
-    """A duration with three to four digits and its unit: `850 ns`, `12.3 µs`, `2.1 s`; `unknown` for None."""
-    if ns is None:
-        return UNKNOWN
-    if abs(ns) < 1000:  # noqa: PLR2004 (the step between units)
-        return f"{ns} ns"
-    for unit, scale in (("µs", 1000), ("ms", NS_PER_MS)):
-        if abs(ns) < scale * 1000:
-            return f"{ns / scale:.3g} {unit}" if abs(ns) < scale * 100 else f"{ns / scale:.4g} {unit}"
-    return f"{ns / NS_PER_S:.4g} s"
+    """A duration with three digits, four from 100 on: `850 ns`, `12.3 µs`, `15.0 ms`; `unknown` for None."""
+    return UNKNOWN if ns is None else _in_unit(ns, _TIME_UNITS)
 
 
 def human_rate(value: float | None) -> str:
-    """A rate in GB/s with three digits; `unknown` for None."""
-    return UNKNOWN if value is None else f"{value:.3g} GB/s"
+    """A rate in GB/s with three digits, four from 100 on; `unknown` for None."""
+    return UNKNOWN if value is None else f"{significant(value)} GB/s"
 
 
-def human_share(value: float | None) -> str:
-    """A share as a percentage; `unknown` for None. Never rounds a part up to the whole or down to nothing."""
+def human_share(value: float | None, decimals: int = 1) -> str:
+    """A share as a percentage; `unknown` for None. Never rounds a part up to the whole or down to nothing.
+
+    Nothing and the whole are plain (`0 %`, `100 %`); `share` writes them with decimals, for columns.
+    """
+    return f"{value * 100:.0f} %" if value in (0, 1) else share(value, decimals)
+
+
+def share(value: float | None, decimals: int) -> str:
+    """A share as a percentage with fixed decimals, else as `human_share`."""
     if value is None:
         return UNKNOWN
-    if 0 < value < 0.001:  # noqa: PLR2004 (below the first decimal shown)
-        return "<0.1 %"
-    if 0.999 < value < 1:  # noqa: PLR2004 (above the last decimal shown)
-        return ">99.9 %"
-    percent = value * 100
-    return f"{percent:.0f} %" if percent == round(percent) else f"{percent:.1f} %"
+    step = 10.0**-decimals
+    if 0 < value * 100 < step:
+        return f"<{step:.{decimals}f} %"
+    if 100 - step < value * 100 < 100:  # noqa: PLR2004 (the whole)
+        return f">{100 - step:.{decimals}f} %"
+    return f"{value * 100:.{decimals}f} %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +115,12 @@ def byte_scale(values: Iterable[int | None]) -> Scale:
     return next((scale for scale in _BYTE_SCALES if largest >= scale.per_unit), _BYTE_SCALES[-1])
 
 
-def decimals_for(values: Iterable[float | None], digits: int = 2) -> int:
-    """How many decimals (0 to 3) a column needs so that its smallest non-zero value shows this many digits."""
+def decimals_for(values: Iterable[float | None]) -> int:
+    """How many decimals (0 to 3) a column needs so that its smallest non-zero value shows three digits."""
     sizes = [abs(value) for value in values if value is not None and value != 0]
     if not sizes or all(size == round(size) for size in sizes):
         return 0
-    return min(_MOST_DECIMALS, max(0, digits - 1 - math.floor(math.log10(min(sizes)))))
+    return min(_MOST_DECIMALS, max(0, _DIGITS - 1 - math.floor(math.log10(min(sizes)))))
 
 
 def fixed(value: float | None, decimals: int) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from nsysparse.analysis import Distribution, Link, MessageSize
+from nsysparse.kinds import HOST
 from nsysparse.metrics.fit import fits
 from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr, steady
 from nsysparse.metrics.rates import LINK, NAMELESS_PEER, UNKNOWN_END, called, kernel_rate, link_rates, wire_rate
@@ -47,7 +48,7 @@ def links(sure: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
 
     Args:
         sure: Movements from `with_ends` and `with_sure`.
-        peak: What the user says the links are; None leaves theory unknown.
+        peak: What the user says the links between GPUs are; None leaves theory unknown.
     """
     counted = steady(sure)
     most = peak.gb_s if peak else float("inf")
@@ -103,6 +104,8 @@ def _distributions(rates: pl.DataFrame, by: list[str], column: str) -> pl.DataFr
 
 def _link(row: dict[str, Any], peak: Peak | None) -> Link:
     nbytes, communicators = row["bytes"], row["communicators"]
+    if HOST in (row["src"], row["dst"]):
+        peak = None  # what is named is the wire between GPUs, and this is another
     headline = row["headline_gb_s"]
     too_fast = peak is not None and headline is not None and headline > peak.gb_s
     return Link(
@@ -134,7 +137,7 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         observed_ns=row["observed_ns"],
         fixed_cost_ns=row["fixed_cost_ns"],
         fitted_gb_s=row["fitted_gb_s"],
-        inconsistent_count=max(row["too_fast"], int(too_fast)),
+        inconsistent_count=max(row["too_fast"], int(too_fast)) if peak else 0,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
 from nsysparse.analysis import Capability, Reason
-from nsysparse.kinds import NCCL
+from nsysparse.kinds import HOST_STAGED, NCCL
 
 NOT_MEASURED = "not-measured"
 NEEDS_OPTION = "needs-option"
@@ -39,6 +39,8 @@ _COMPUTE = "needs the transfer's own device, with its kernels recorded"
 _PATH = "prefill and decode steps are not yet tied to requests by this version"
 _LINK = "no link is named, and a trace does not record its speed"
 _NAMED = ("link", "peak_gb_s")
+_HOST = "the peak named is of the wire between GPUs, and a link that ends at the host is another"
+_HOST_OR = f"{_HOST}; of other links the bytes, the rate or the ceiling is not known"
 _TIMELESS = "no kernel of the movements counted here was recorded, or none could be"
 _NO_END = f"{_TIMELESS}; or only calls were, which need not last as long as their transfers"
 _ANNOTATE = "Annotate it: docs/reference/convention.md"
@@ -54,6 +56,7 @@ class Rule:
         capability: Reason and fix come from what was not recorded, when it was not.
         unless: Settings (`link`, `peak_gb_s`, `model`) any of which, when given, makes this the wrong explanation.
         beside: A path that must be null too, or this is the wrong explanation.
+        transport: One without which this explains nothing.
     """
 
     path: str
@@ -63,6 +66,7 @@ class Rule:
     capability: str = ""
     unless: tuple[str, ...] = ()
     beside: str = ""
+    transport: str = ""
 
 
 RULES = (
@@ -126,6 +130,12 @@ RULES = (
         "link_name", "peak_gb_s", "peak_source", "practical_gb_s", "practical_source", "practical_ns", "efficiency",
         "theoretical_ns",
     )),
+    *(Rule(f"/links/*/{name}", NOT_APPLICABLE, _HOST, transport=HOST_STAGED) for name in (
+        "link_name", "peak_gb_s", "peak_source",
+    )),
+    *(Rule(f"/links/*/{name}", NOT_APPLICABLE, _HOST_OR, transport=HOST_STAGED) for name in (
+        "practical_gb_s", "practical_source", "practical_ns", "efficiency", "theoretical_ns",
+    )),
     *(Rule(f"/links/*/{name}", NOT_APPLICABLE, "no practical ceiling is known for this peak") for name in (
         "practical_gb_s", "practical_source",
     )),
@@ -187,6 +197,9 @@ RULES = (
     *(Rule(f"/theory/by_link/*/{name}", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED) for name in (
         "line_rate_ns", "practical_ns",
     )),
+    *(Rule(f"/theory/by_link/*/{name}", NOT_APPLICABLE, _HOST_OR, transport=HOST_STAGED) for name in (
+        "line_rate_ns", "practical_ns",
+    )),
     Rule("/theory/by_link/*/line_rate_ns", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/theory/by_link/*/practical_ns", NOT_APPLICABLE, "needs the bytes and a known practical ceiling"),
     Rule("/theory/by_link/*/critical_tokens", NOT_MEASURED, "critical lengths are not computed by this version"),
@@ -212,7 +225,8 @@ def reasons(
     nulls = set(null_paths(report))
     told: dict[str, Rule] = {}
     for rule in RULES:
-        if rule.path in nulls and (not rule.beside or rule.beside in nulls) and not given.intersection(rule.unless):
+        applies = not given.intersection(rule.unless) and (not rule.transport or rule.transport in transports)
+        if applies and rule.path in nulls and (not rule.beside or rule.beside in nulls):
             told.setdefault(rule.path, rule)
     by_nccl = not transports or NCCL in transports
     return tuple(_explain(rule, capabilities, by_nccl=by_nccl) for rule in told.values())

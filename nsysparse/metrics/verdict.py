@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from nsysparse.analysis import ADVICE, Capability, Excluded, Link, Totals, TraceFacts, Verdict
 from nsysparse.kinds import COPIES, NCCL
 from nsysparse.metrics.rates import UNKNOWN_END
-from nsysparse.units import human_bytes, human_ns, human_rate, human_share
+from nsysparse.units import counted, human_bytes, human_ns, human_rate, human_share, significant
 
 _UNTOLD = "the trace says no more of them."
 _STATE = "unknown"  # until steps are tied to requests, no run can be judged against the threshold
@@ -39,24 +39,37 @@ def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], t
     busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key, link.transport), default=None)
     if busiest is None or busiest.headline_gb_s is None:
         return f"Throughput is unknown: {text}, but {_unproven(totals, links, busiest, traces)}"
-    return _measured(f"{text}{_on_wire(totals, links)}", busiest, real)
+    return _measured(f"{text}{_on_wire(totals, links)}", busiest, real, len(links))
 
 
-def _measured(text: str, busiest: Link, real: Sequence[Link]) -> str:
+def _measured(text: str, busiest: Link, real: Sequence[Link], link_count: int) -> str:
+    """The rate of the link with most bytes among those whose ends are known."""
     waits = bool(busiest.headline_is_bound)
     rate = human_rate(busiest.headline_gb_s)
     if busiest.peak_gb_s is not None and busiest.efficiency is not None:
-        rate = f"{busiest.headline_gb_s:.3g} of {busiest.peak_gb_s:.4g} GB/s ({busiest.link_name})"
+        rate = f"{significant(busiest.headline_gb_s or 0)} of {busiest.peak_gb_s:.4g} GB/s ({busiest.link_name})"
     rate = f"at least {rate}" if waits else f"at {rate}"
     if busiest.efficiency is not None and busiest.efficiency > 1:
         copied = busiest.transport in COPIES  # size and time of a copy are the driver's own
         wrong = "these copies crossed another" if copied else "bytes, pairing or link are wrong"
         return f"Inconsistent: {text}, {rate}: faster than the link can be, so {wrong}."
     how = f" ({busiest.transport})" if len({link.transport for link in real}) > 1 else ""
-    where = f" on the busiest of {len(real)} links{how}" if len(real) > 1 else ""
-    by_host = busiest.transport not in (NCCL, *COPIES) and busiest.headline_basis == "wire"
-    waiting = f", {'until the host saw it complete' if by_host else 'waiting for the peer included'}" if waits else ""
+    where = ""
+    if len(real) > 1:
+        of = f"{len(real):,} links" if len(real) == link_count else f"{len(real):,} whose ends are known"
+        where = f" on the link with most bytes{how}, of {of}"
+    elif link_count > 1:
+        where = " on the only link whose ends are known"
+    waiting = f", {_included(busiest)}" if waits else ""
     return f"KV gap unknown, transfer measured: {text}, {rate}{where}{waiting}."
+
+
+def _included(link: Link) -> str:
+    """What more than the transfer the time of a rate that is a lower bound holds."""
+    if link.transport in COPIES:
+        return "pauses between copies included"
+    by_host = link.transport != NCCL and link.headline_basis == "wire"
+    return "until the host saw it complete" if by_host else "waiting for the peer included"
 
 
 def _on_wire(totals: Totals, links: Sequence[Link]) -> str:
@@ -74,7 +87,7 @@ def _on_wire(totals: Totals, links: Sequence[Link]) -> str:
 def _moved(totals: Totals) -> str:
     """How many movements, how many of them nothing proves to be KV, and how many are known not to be."""
     counts = {purpose: each.movement_count for purpose, each in totals.by_purpose.items()}
-    moved, doubts = _count(totals.movement_count, "movement"), []
+    moved, doubts = counted(totals.movement_count, "movement"), []
     if unproven := counts.get("unknown"):
         doubts.append(f"{'none' if unproven == totals.movement_count else f'{unproven:,} not'} proven to be KV")
     if other := counts.get("other"):
@@ -105,7 +118,7 @@ def _nothing(excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
         return _sought(traces)
     rules = ", ".join(sorted({row.rule for row in excluded if row.purpose == "other"}))
     transfers, kernels = (sum(row.transfer_count for row in excluded), sum(row.kernel_count for row in excluded))
-    found = _count(transfers, "transfer") + (f" in {_count(kernels, 'kernel')}" if kernels else "")
+    found = counted(transfers, "transfer") + (f" in {counted(kernels, 'kernel')}" if kernels else "")
     unproven = sum(row.transfer_count for row in excluded if row.purpose != "other")
     if not unproven:
         which = f"all {found} are" if transfers > 1 else "the only transfer is"
@@ -176,7 +189,3 @@ def _lacking(traces: Sequence[TraceFacts], *names: str) -> str:
 
 def _because(fact: Capability) -> str:
     return f"{fact.reason}.{ADVICE}{fact.fix}" if fact.fix else f"{fact.reason}."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

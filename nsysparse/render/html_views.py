@@ -4,7 +4,7 @@ from dataclasses import fields
 from functools import singledispatch
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from nsysparse.analysis import ADVICE
 from nsysparse.document import (
@@ -19,10 +19,12 @@ from nsysparse.document import (
     Facts,
     Heatmap,
     Table,
+    is_command,
 )
 from nsysparse.render.figures import axis_end, columns, mark, throughput_bar
 from nsysparse.render.heat import picture, shade_limits
-from nsysparse.render.names import sentence, shortened, visible
+from nsysparse.render.names import sentence, shortened, unbroken, visible
+from nsysparse.render.svg import element
 
 View = dict[str, Any]
 
@@ -46,12 +48,31 @@ def view(block: Block) -> View:
 
 def _fields(item: object) -> View:
     values = {field.name: getattr(item, field.name) for field in fields(item)}  # type: ignore[arg-type]
-    return {name: sentence(value) if isinstance(value, str) else value for name, value in values.items()}
+    return {name: _said(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def _said(text: str) -> str:
+    """A sentence as it wraps on the page."""
+    return unbroken(sentence(text))
+
+
+def _coded(text: str) -> Markup:
+    """A text of ours in which what stands between backticks is code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup().join(element("code", part) if place % 2 else escape(part) for place, part in enumerate(parts))
 
 
 @view.register
 def _(block: Abstention) -> View:
-    return _fields(block) | {"fix": visible(block.fix)}  # a command is to be copied whole
+    return _fields(block) | _advice(block.fix)
+
+
+def _advice(advice: str) -> View:
+    """A command is to be copied whole, anything else is read."""
+    command = is_command(advice)
+    return {"fix": visible(advice) if command else _coded(_said(advice)), "is_command": command}
 
 
 @view.register
@@ -62,8 +83,8 @@ def _(block: Callout) -> View:
         "number": number,
         "unit": unit,
         "glyph": _GLYPHS.get(block.tone, "?"),
-        "text": sentence(text),
-        "command": visible(command),  # to be copied whole
+        "text": _said(text),
+        **_advice(command),
     }
 
 
@@ -93,8 +114,10 @@ def _(block: Table) -> View:
 
 def _cell(cell: Cell, column: Column) -> View:
     """A name is cut in the middle and stands whole in the title; a command or a sentence wraps instead."""
-    text = shortened(cell.text, _LONGEST_NAME if cell.kind == "name" else _LONGEST_TEXT)
+    text = shown = shortened(cell.text, _LONGEST_NAME if cell.kind == "name" else _LONGEST_TEXT)
     whole = visible(cell.text)
+    if cell.kind == "words":
+        shown = _coded(unbroken(text))
     if column.align == "right":
         look = "r"
     elif cell.kind == "words":
@@ -102,7 +125,7 @@ def _cell(cell: Cell, column: Column) -> View:
     else:
         look = cell.kind
     return {
-        "text": text,
+        "text": shown,
         "title": shortened(cell.title or ("" if text == whole else whole), LONGEST_TITLE),
         "sort": shortened(cell.sort, _LONGEST_TEXT) if isinstance(cell.sort, str) else cell.sort,
         "tone": cell.tone,
@@ -118,8 +141,8 @@ def _(block: BarChart) -> View:
         {
             "label": shortened(bar.label, _LONGEST_NAME),
             "title": shortened(bar.label, LONGEST_TITLE),
-            "detail": shortened(bar.detail, 2 * _LONGEST_NAME),
-            "verdict": visible(bar.verdict),
+            "detail": unbroken(shortened(bar.detail, 2 * _LONGEST_NAME)),
+            "verdict": unbroken(visible(bar.verdict)),
             "svg": throughput_bar(bar, end),
         }
         for bar in block.bars

@@ -5,6 +5,8 @@ import unicodedata
 
 _LONGEST_WORD = 160
 _OVERLONG = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|[kMGT]?B(?:/s)?|GB/s|points)(?![\w/]))|(?<=[≥≤±]) (?=\d)")
+NO_BREAK_SPACE = "\u00a0"
 _TAIL = 8
 """Characters kept at the end of a shortened name: ids often differ only there."""
 
@@ -33,6 +35,11 @@ def shortened(text: str, limit: int) -> str:
 def sentence(text: str) -> str:
     """A visible text of ours, in which only words too long to be any of ours are cut: they are names."""
     return _OVERLONG.sub(lambda found: shortened(found[0], _LONGEST_WORD), visible(text))
+
+
+def unbroken(text: str, joint: str = NO_BREAK_SPACE) -> str:
+    """The text with a blank that does not break between a number and its unit, and between "≥" and its number."""
+    return _UNIT.sub(joint, text)
 
 
 def unique(texts: list[str]) -> list[str]:

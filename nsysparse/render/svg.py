@@ -29,10 +29,16 @@ def pixels(value: Number) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def chart(height: Number, *children: str, label: str) -> Markup:
-    """The outer element of a figure; `label` is what a screen reader says."""
+def chart(height: Number, *children: str, label: str, width: Number | None = None) -> Markup:
+    """The outer element of a figure, all the width there is or `width` pixels of it; a screen reader says `label`."""
     return element(
-        "svg", element("title", label), *children, class_="chart", width="100%", height=pixels(height), role="img"
+        "svg",
+        element("title", label),
+        *children,
+        class_="chart",
+        width="100%" if width is None else pixels(width),
+        height=pixels(height),
+        role="img",
     )
 
 

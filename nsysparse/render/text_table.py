@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from nsysparse.document import Cell, Column, Table, Tone
-from nsysparse.render.names import sentence, shortened, visible
+from nsysparse.render.names import sentence, shortened, unbroken, visible
 
 _GAP = "  "
 _LONGEST_NAME, _SHORTEST_NAME = 36, 16
+_JOINT = "\x00"
+"""Holds a number and its unit together while lines are broken; no visible text has it."""
 _LEAST_WORDS = 18
 """A column of words is not squeezed below this many characters."""
 
@@ -52,6 +54,14 @@ def padded(text: str, cells: int, align: str = "left") -> str:
     """The text filled with blanks to a width in terminal cells."""
     blanks = " " * max(0, cells - width(text))
     return blanks + text if align == "right" else text + blanks
+
+
+def broken(text: str, cells: int, *, indent: str = "", at_hyphens: bool = True) -> list[str]:
+    """A text as lines of a width, with plain blanks, of which none parts a number from its unit."""
+    lines = wrap(
+        unbroken(text, _JOINT), cells, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=at_hyphens
+    )
+    return [line.replace(_JOINT, " ") for line in lines]
 
 
 def laid_out(table: Table, room: int, most_rows: int, indent: str) -> tuple[list[Line], list[str]]:
@@ -158,7 +168,7 @@ def _row(
     cells: Sequence[Cell], texts: Sequence[str], columns: Sequence[Column], widths: dict[int, int], indent: str
 ) -> list[Line]:
     wrapped = {
-        place: wrap(texts[place], cells_wide, break_on_hyphens=False) or [""] for place, cells_wide in widths.items()
+        place: broken(texts[place], cells_wide, at_hyphens=False) or [""] for place, cells_wide in widths.items()
     }
     lines = []
     for at in range(max(len(parts) for parts in wrapped.values())):

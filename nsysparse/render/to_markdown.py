@@ -18,10 +18,12 @@ from nsysparse.document import (
     Heatmap,
     Paragraph,
     Table,
+    is_command,
 )
 from nsysparse.render.figures import axis_end
 from nsysparse.render.marks import bar, levels
 from nsysparse.render.neutral import entities, name, prose
+from nsysparse.units import significant
 
 MARKER = "<!-- nsysparse:report -->"
 """The hidden first line by which a bot finds its own comment again."""
@@ -135,7 +137,9 @@ def _(block: BarChart) -> list[str]:
 @_written.register
 def _(block: ColumnChart) -> list[str]:
     totals = [sum(series.values[place] for series in block.series) for place in range(len(block.labels))]
-    span = f"{block.x_title} {block.labels[0]} to {block.labels[-1]}, highest {max(totals):.3g} {block.y_title}"
+    span = (
+        f"{block.x_title} {block.labels[0]} to {block.labels[-1]}, highest {significant(max(totals))} {block.y_title}"
+    )
     return [f"**{prose(block.caption)}**", "", f"`{levels(totals)}`", "", prose(span), ""]
 
 
@@ -148,7 +152,9 @@ def _(block: Heatmap) -> list[str]:
 @_written.register
 def _(block: Abstention) -> list[str]:
     lines = [prose(block.reason), ""]
-    return [*lines, name(block.fix, _LONGEST_COMMAND), ""] if block.fix else lines
+    if not block.fix:
+        return lines
+    return [*lines, name(block.fix, _LONGEST_COMMAND) if is_command(block.fix) else prose(block.fix), ""]
 
 
 @_written.register

@@ -7,7 +7,6 @@ the last line names them.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
-from textwrap import wrap
 
 from nsysparse.document import (
     Abstention,
@@ -22,11 +21,13 @@ from nsysparse.document import (
     Paragraph,
     Table,
     Tone,
+    is_command,
 )
 from nsysparse.render.figures import axis_end
 from nsysparse.render.marks import bar, levels
 from nsysparse.render.names import sentence, shortened, visible
-from nsysparse.render.text_table import Line, Span, laid_out, padded, text_line, width
+from nsysparse.render.text_table import Line, Span, broken, laid_out, padded, text_line, width
+from nsysparse.units import counted, significant
 
 WIDTH = 100
 LEAST_WIDTH = 80
@@ -100,8 +101,7 @@ def _styled(lines: Iterable[Line]) -> str:
 
 
 def _wrapped(frame: Frame, text: str, tone: Tone = "plain", indent: str = _INDENT) -> list[Line]:
-    lines = wrap(sentence(text), frame.width, initial_indent=indent, subsequent_indent=indent)
-    return [text_line(line, tone) for line in lines]
+    return [text_line(line, tone) for line in broken(sentence(text), frame.width, indent=indent)]
 
 
 @singledispatch
@@ -134,7 +134,7 @@ def _(block: Facts, frame: Frame) -> list[Line]:
     room = frame.width - labels - values - 3 * len(_INDENT)
     lines = []
     for fact in block.items:
-        first, *rest = wrap(sentence(fact.note), room) or [""]
+        first, *rest = broken(sentence(fact.note), room) or [""]
         label = Span(f"{_INDENT}{padded(visible(fact.label), labels)}{_INDENT}")
         value = Span(padded(visible(fact.value), values, "right"), fact.tone, is_strong=True)
         lines.append(Line([label, value, Span(_INDENT + first, "muted")]))
@@ -149,7 +149,7 @@ def _(block: Table, frame: Frame) -> list[Line]:
     lines += body
     notes = [block.dropped] if block.dropped else []
     if len(block.rows) > frame.most_rows:
-        notes.append(f"{len(block.rows) - frame.most_rows:,} more rows.")
+        notes.append(f"{counted(len(block.rows) - frame.most_rows, 'more row')}.")
     if dropped:
         notes.append(f"No room for {', '.join(dropped)}.")
     return [*lines, *_wrapped(frame, " ".join(notes), "muted")] if notes else lines
@@ -185,12 +185,16 @@ def _(block: BarChart, frame: Frame) -> list[Line]:
 @_written.register
 def _(block: ColumnChart, frame: Frame) -> list[Line]:
     totals = [sum(series.values[place] for series in block.series) for place in range(len(block.labels))]
-    span = f"{block.x_title} {block.labels[0]} to {block.labels[-1]}, highest {max(totals):.3g} {block.y_title}"
+    span = (
+        f"{block.x_title} {block.labels[0]} to {block.labels[-1]}, highest {significant(max(totals))} {block.y_title}"
+    )
     return [text_line(_INDENT + levels(totals)), *_wrapped(frame, span, "muted")]
 
 
 @_written.register
 def _(block: Abstention, frame: Frame) -> list[Line]:
     lines = _wrapped(frame, block.reason, "muted")
+    if block.fix and not is_command(block.fix):
+        return [*lines, *_wrapped(frame, block.fix, "muted")]
     # A command stands on a line of its own however long, so that it can be copied.
     return [*lines, text_line(f"{_INDENT}  {visible(block.fix)}")] if block.fix else lines

@@ -17,4 +17,8 @@ def abstention(analysis: Analysis, subject: str, path: str, otherwise: Abstentio
     if not analysis.totals.movement_count:
         return Abstention(subject, "Nothing to show: no KV transfer was found.")
     why = reason(analysis, path)
-    return otherwise if why is None else Abstention(subject, why.message, why.fix)
+    return otherwise if why is None else Abstention(subject, _as_sentence(why.message), why.fix)
+
+
+def _as_sentence(message: str) -> str:
+    return f"{message[:1].upper()}{message[1:].removesuffix('.')}."

@@ -6,10 +6,12 @@ A column is built whole, because decimals and unit depend on all its values.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nsysparse.document import Cell, Column, Table, Tone
-from nsysparse.units import UNKNOWN, Scale, byte_scale, decimals_for, fixed, human_share
+from nsysparse.document import Cell, CellKind, Column, Table, Tone, is_command
+from nsysparse.units import UNKNOWN, Scale, byte_scale, decimals_for, fixed, share
 
 NOT_KNOWN = Cell(UNKNOWN, tone="muted")
+NOT_APPLICABLE = Cell("\u2013", tone="muted")
+"""There is nothing to know here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,20 @@ class Filled:
     @property
     def is_unknown(self) -> bool:
         """Whether there are rows, but nothing is known in any of them."""
-        return bool(self.cells) and all(cell == NOT_KNOWN for cell in self.cells)
+        return NOT_KNOWN in self.cells and self.says_nothing
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether there are rows, but no value in any of them."""
+        return bool(self.cells) and all(cell in (NOT_KNOWN, NOT_APPLICABLE) for cell in self.cells)
+
+    def applying(self, where: Sequence[bool]) -> "Filled":
+        """The column with a dash instead of “unknown” in the rows where it does not apply."""
+        cells = [
+            NOT_APPLICABLE if cell == NOT_KNOWN and not applies else cell
+            for cell, applies in zip(self.cells, where, strict=True)
+        ]
+        return replace(self, cells=cells)
 
 
 def numbers(
@@ -32,19 +47,28 @@ def numbers(
     term: str = "",
     minor: bool = False,
     unit: str = "",
-    digits: int = 2,
+    beside: Sequence[float | None] = (),
 ) -> Filled:
-    """Numbers with common decimals, so many that the smallest shows `digits` digits."""
-    decimals = decimals_for(values, digits)
+    """Numbers with common decimals, so many that the smallest shows three digits (but three decimals at most).
+
+    `beside` are values of other columns that must have the same decimals, to be compared with.
+    """
+    decimals = decimals_for([*values, *beside])
     cells = [NOT_KNOWN if value is None else Cell(fixed(value, decimals), sort=value) for value in values]
     return Filled(Column(title, "right", term, minor, unit), cells)
 
 
 def rates(
-    title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False, bounds: Sequence[bool] = ()
+    title: str,
+    values: Sequence[float | None],
+    *,
+    term: str = "",
+    minor: bool = False,
+    bounds: Sequence[bool] = (),
+    beside: Sequence[float | None] = (),
 ) -> Filled:
-    """Rates in GB/s, three digits as everywhere; where `bounds` is true, it is a lower bound and carries "≥"."""
-    return _marked(numbers(title, values, term=term, minor=minor, unit="GB/s", digits=3), bounds)
+    """Rates in GB/s; where `bounds` is true, it is a lower bound and carries "≥"; `beside` as in `numbers`."""
+    return _marked(numbers(title, values, term=term, minor=minor, unit="GB/s", beside=beside), bounds)
 
 
 def _marked(plain: Filled, bounds: Sequence[bool]) -> Filled:
@@ -65,11 +89,10 @@ def times(
     *,
     term: str = "",
     minor: bool = False,
-    digits: int = 2,
 ) -> Filled:
     """Durations in nanoseconds, shown in the unit of `scale` (one per table, so that its columns compare)."""
     shown = [None if value is None else value / scale.per_unit for value in values_ns]
-    return numbers(title, shown, term=term, minor=minor, unit=scale.unit, digits=digits)
+    return numbers(title, shown, term=term, minor=minor, unit=scale.unit)
 
 
 def sizes(title: str, values: Sequence[int | None], *, term: str = "", minor: bool = False) -> Filled:
@@ -82,8 +105,9 @@ def sizes(title: str, values: Sequence[int | None], *, term: str = "", minor: bo
 def shares(
     title: str, values: Sequence[float | None], *, term: str = "", minor: bool = False, bounds: Sequence[bool] = ()
 ) -> Filled:
-    """Parts of one as percentages; lower bounds as in `rates`."""
-    cells = [NOT_KNOWN if value is None else Cell(human_share(value), sort=value) for value in values]
+    """Parts of one as percentages with common decimals; lower bounds as in `rates`."""
+    whole = all(round(value * 100, 9).is_integer() for value in values if value is not None)
+    cells = [NOT_KNOWN if value is None else Cell(share(value, 0 if whole else 1), sort=value) for value in values]
     return _marked(Filled(Column(title, "right", term, minor), cells), bounds)
 
 
@@ -94,8 +118,10 @@ def names(title: str, values: Sequence[str | None], *, term: str = "", minor: bo
 
 
 def commands(title: str, values: Sequence[str]) -> Filled:
-    """What a reader may copy and run; an empty text is an empty cell."""
-    return Filled(Column(title), [Cell(value, sort=value or None, kind="command") for value in values])
+    """What a reader may copy and run, or advice in words; an empty text is an empty cell."""
+    kinds: list[CellKind] = ["command" if is_command(value) else "words" for value in values]
+    cells = [Cell(value, sort=value or None, kind=kind) for value, kind in zip(values, kinds, strict=True)]
+    return Filled(Column(title), cells)
 
 
 def texts(
@@ -117,7 +143,7 @@ def texts(
 
 def table(caption: str, filled: Sequence[Filled], anchor: str, *, dropped: str = "", folded: bool = False) -> Table:
     """A table of these columns; one in which nothing is known is named below instead of repeating "unknown"."""
-    kept = [each for each in filled if not each.is_unknown]
+    kept = [each for each in filled if not each.says_nothing]
     blank = [each.column.title for each in filled if each.is_unknown]
     notes = [dropped] if dropped else []
     if blank:

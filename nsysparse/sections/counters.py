@@ -42,7 +42,7 @@ def _table(checks: Sequence[CounterCheck]) -> Table:
         times("Covered", covered, time_scale(covered), minor=True),
         sizes("Counted", [check.counted_bytes for check in shown]),
         sizes("Payload", [check.payload_bytes for check in shown], term="movement"),
-        numbers("Ratio", [check.ratio for check in shown], digits=3),
+        numbers("Ratio", [check.ratio for check in shown]),
         texts("Note", [check.note for check in shown], minor=True),
     ]
     dropped = ""

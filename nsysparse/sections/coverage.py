@@ -7,7 +7,7 @@ from nsysparse.analysis import Analysis, Excluded
 from nsysparse.document import Abstention, Block, Heading, Paragraph, Table
 from nsysparse.sections.cells import numbers, shares, sizes, table, texts, times
 from nsysparse.sections.provenance import ranked
-from nsysparse.units import human_ns, human_share, time_scale
+from nsysparse.units import counted, human_ns, human_share, time_scale
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -73,17 +73,19 @@ def _none(analysis: Analysis, scope: str) -> dict[str, int]:
 
 def _purposes(analysis: Analysis) -> list[Block]:
     notes = {
-        "unknown": "are counted although nothing proves that they carry KV",
-        "other": "are counted although they are known to be other traffic",
+        "unknown": ("although nothing proves that it carries KV", "although nothing proves that they carry KV"),
+        "other": ("although it is known to be other traffic", "although they are known to be other traffic"),
     }
     totals = analysis.totals
     found: list[Block] = []
-    for purpose, note in notes.items():
+    for purpose, (of_one, of_several) in notes.items():
         each = totals.by_purpose.get(purpose)
         if each is not None and each.movement_count:
             share = human_share(_part(each.time_ns, totals.time_ns))
-            counts = f"{each.movement_count:,} of {totals.movement_count:,} movements"
-            found.append(Paragraph(f"{counts} ({human_ns(each.time_ns)}, {share} of the time) {note}.", "doubt"))
+            time = "" if each.time_ns is None else f" ({human_ns(each.time_ns)}, {share} of the time)"
+            counts = f"{each.movement_count:,} of {counted(totals.movement_count, 'movement')}"
+            note = f"is counted {of_one}" if each.movement_count == 1 else f"are counted {of_several}"
+            found.append(Paragraph(f"{counts}{time} {note}.", "doubt"))
     return found
 
 

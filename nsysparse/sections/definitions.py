@@ -25,8 +25,8 @@ _TERMS = (
     ),
     Definition(
         "Busy",
-        "The union of the intervals in which something was moving, so that overlap counts once. Bytes over busy is no "
-        "bound: what NCCL had buffered before an interval counts in it.",
+        "The union of the intervals in which something was moving, so that overlap counts once; of several devices, "
+        "the busiest one's. Bytes over busy is no bound: what NCCL had buffered before an interval counts in it.",
         "busy",
     ),
     Definition(

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from nsysparse.analysis import Analysis, Link
+from nsysparse.analysis import Analysis, Distribution, Link
 from nsysparse.document import Abstention, Bar, BarChart, Block, Heading, Paragraph, Spread, Table
-from nsysparse.kinds import COPIES, NCCL
+from nsysparse.kinds import COPIES, HOST, HOST_STAGED, NCCL, TWO_SIDED
 from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import Filled, names, numbers, rates, shares, sizes, table, texts, times
-from nsysparse.sections.transports import several, wire_interval
+from nsysparse.sections.transports import bounds, several, wire_interval
 from nsysparse.units import UNKNOWN, counted, human_bytes, human_rate, human_share, time_scale
 
 MOST_BARS = 24
@@ -16,6 +16,9 @@ MOST_OF_IT = 0.995
 MOST_SIZES = 100
 
 _NONE = Abstention("Throughput", "No link carried a KV transfer that was recorded.")
+
+_OPTIONS = {"link": "--link", "peak_gb_s": "--peak"}
+_NOT_NAMED = "No line rate to compare with is named: pass --link or --peak."
 
 _BASIS = {"delivered": "bursts, gaps and waiting included", "kernel": "whole kernels, waiting included"}
 """What a rate that contains waiting is over."""
@@ -27,9 +30,10 @@ def build(analysis: Analysis) -> list[Block]:
     links = analysis.links
     if not links:
         return [heading, abstention(analysis, "Throughput", "/links", _NONE)]
-    blocks: list[Block] = [heading, Paragraph(_lead(links), "muted"), _chart(links)]
+    option = _option(analysis)
+    blocks: list[Block] = [heading, Paragraph(_lead(links), "muted"), _chart(links, option)]
     blocks += _remarks(links)
-    blocks += [_table(links), _basis(links)]
+    blocks += [_table(links, option), _basis(links)]
     blocks += [each for each in (_others(links), _ports(analysis), _message_sizes(analysis)) if each]
     return blocks
 
@@ -45,12 +49,26 @@ def _bound(text: str, link: Link) -> str:
 
 def _lead(links: Sequence[Link]) -> str:
     text = "Headline rate per link, one direction, GB = 10⁹ bytes. Whiskers: p10 to p90 of single transfers."
-    if any(is_bound(link) for link in links):
-        text += " “≥” marks lower bounds: these contain waiting for the peer, or leave out what may have been buffered."
-    return text
+    lower = [link for link in links if is_bound(link)]
+    return f"{text} “≥” marks lower bounds: {bounds(lower)}." if lower else text
 
 
-def _chart(links: Sequence[Link]) -> BarChart:
+def _option(analysis: Analysis) -> str:
+    """The option by which a peak was named; empty without one."""
+    settings = analysis.settings
+    named = (option for name, option in _OPTIONS.items() if name in settings and settings[name].value is not None)
+    return next(named, "")
+
+
+def _ends_at_host(link: Link) -> bool:
+    return HOST in (link.src, link.dst)
+
+
+def _no_peak(option: str) -> str:
+    return f"no peak: {option} names the wire between GPUs"
+
+
+def _chart(links: Sequence[Link], option: str) -> BarChart:
     shown = sorted(links, key=lambda link: (-(link.bytes or 0), link.link_key))[:MOST_BARS]
     named = several(links)
     dropped = ""
@@ -59,26 +77,20 @@ def _chart(links: Sequence[Link]) -> BarChart:
     return BarChart(
         "Throughput per link",
         "GB/s",
-        [_bar(link, named=named) for link in shown],
+        [_bar(link, option, named=named) for link in shown],
         "links-chart",
-        _sources(shown),
+        _sources(shown) or ("" if option or not any(link.headline_gb_s for link in shown) else _NOT_NAMED),
         dropped,
     )
 
 
-def _bar(link: Link, *, named: bool) -> Bar:
+def _bar(link: Link, option: str, *, named: bool) -> Bar:
     observed = _bound(human_rate(link.headline_gb_s), link) if link.headline_gb_s is not None else UNKNOWN
     moved = human_bytes(link.bytes) if link.bytes is not None else "size unknown"
-    detail = f"{link.link_name or link.transport} · {link.movement_count:,} \u00d7 · {moved}"
+    count = counted(link.movement_count, "movement")
+    detail = f"{count} · {moved}" if named else f"{link.transport} · {count} · {moved}"
     ends = f"{link.src} → {link.dst}"
     label = f"{link.transport} · {ends}" if named else ends
-    verdict = "peak unknown: pass --link or --peak"
-    if link.headline_gb_s is None:
-        verdict = "rate unknown"
-    elif link.peak_gb_s:
-        verdict = _bound(f"{human_share(link.headline_gb_s / link.peak_gb_s)} of line rate", link)
-        if link.practical_gb_s:
-            verdict += f" · {human_share(link.headline_gb_s / link.practical_gb_s)} of ceiling"
     return Bar(
         label,
         link.headline_gb_s,
@@ -88,8 +100,18 @@ def _bar(link: Link, *, named: bool) -> Bar:
         is_bound(link),
         _spread(link),
         detail,
-        verdict,
+        _against(link, option),
     )
+
+
+def _against(link: Link, option: str) -> str:
+    """How the rate stands against the references; empty where none is named."""
+    rate = link.headline_gb_s
+    if rate is None:
+        return "rate unknown"
+    references = ((link.peak_gb_s, "line rate"), (link.practical_gb_s, "ceiling"))
+    held = [_bound(f"{human_share(rate / value)} of {name}", link) for value, name in references if value]
+    return " · ".join(held) or (_no_peak(option) if option and _ends_at_host(link) else "")
 
 
 def _spread(link: Link) -> Spread | None:
@@ -101,7 +123,7 @@ def _spread(link: Link) -> Spread | None:
 
 
 def _sources(links: Sequence[Link]) -> str:
-    peaks = sorted({link.peak_source for link in links if link.peak_source})
+    peaks = sorted({f"{link.link_name}, {link.peak_source}" for link in links if link.peak_source})
     ceilings = sorted({link.practical_source for link in links if link.practical_source})
     parts = []
     if peaks:
@@ -136,41 +158,50 @@ def _remarks(links: Sequence[Link]) -> list[Block]:
     return remarks
 
 
-def _table(links: Sequence[Link]) -> Table:
+def _table(links: Sequence[Link], option: str) -> Table:
     expected = [(link.theoretical_ns, link.practical_ns, link.observed_ns) for link in links]
     scale = time_scale(value for row in expected for value in row)
-    bounds = [is_bound(link) for link in links]
+    lower = [is_bound(link) for link in links]
+    peaked = [not (option and _ends_at_host(link)) for link in links]
     columns = [
         names("Link", [link.link_key for link in links]),
         *_transports(links),
         sizes("Bytes", [link.bytes for link in links], term="movement"),
-        rates("Rate", [link.headline_gb_s for link in links], term="headline", bounds=bounds),
-        rates("Ceiling", [link.practical_gb_s for link in links], term="ceiling", minor=True),
-        rates("Line rate", [link.peak_gb_s for link in links], term="line-rate", minor=True),
-        shares("Of line rate", [link.efficiency for link in links], term="headline", bounds=bounds),
-        times("Observed", [link.observed_ns for link in links], scale, term="busy", digits=3),
-        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling", minor=True, digits=3),
-        times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate", digits=3),
+        rates("Rate", [link.headline_gb_s for link in links], term="headline", bounds=lower),
+        rates("Ceiling", [link.practical_gb_s for link in links], term="ceiling", minor=True).applying(peaked),
+        rates("Line rate", [link.peak_gb_s for link in links], term="line-rate", minor=True).applying(peaked),
+        shares("Of line rate", [link.efficiency for link in links], term="headline", bounds=lower).applying(peaked),
+        times("Observed", [link.observed_ns for link in links], scale, term="busy"),
+        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling", minor=True).applying(peaked),
+        times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate").applying(peaked),
     ]
-    return table("Links: observed beside expected", columns, "links-table")
+    note = "" if all(peaked) else f"Links to and from the host have {_no_peak(option)}."
+    return table("Links: observed beside expected", columns, "links-table", dropped=note)
 
 
 def _basis(links: Sequence[Link]) -> Table:
     """What the rates rest on; it backs up the table above."""
     spreads = [_spread(link) for link in links]
-    bounds = [is_bound(link) for link in links]
+    lower = [is_bound(link) for link in links]
+    pairs = [link.transport in TWO_SIDED for link in links]
     columns = [
         names("Link", [link.link_key for link in links]),
         texts("Transport", [link.transport for link in links]),
-        texts("Paired by", [link.pairing for link in links]),
+        texts("Paired by", [link.pairing for link in links]).applying(pairs),
         numbers("Movements", [link.movement_count for link in links], term="movement"),
         texts("Rate is over", [_over(link) for link in links], term="headline"),
-        *(
-            rates(name, [getattr(spread, name, None) for spread in spreads], bounds=bounds)
-            for name in ("p10", "p50", "p90")
-        ),
+        *_percentiles(spreads, bounds=lower),
     ]
     return table("What the rates rest on", columns, "links-basis", folded=True)
+
+
+def _percentiles(
+    spreads: Sequence[Spread | Distribution | None], *, term: str = "", bounds: Sequence[bool] = ()
+) -> list[Filled]:
+    """Three columns that compare along their rows as well."""
+    marks = {name: [getattr(spread, name, None) for spread in spreads] for name in ("p10", "p50", "p90")}
+    every = [value for values in marks.values() for value in values]
+    return [rates(name, values, term=term, bounds=bounds, beside=every) for name, values in marks.items()]
 
 
 def _others(links: Sequence[Link]) -> Table | None:
@@ -198,6 +229,8 @@ def _over(link: Link) -> str | None:
     over = _BASIS.get(link.headline_basis) or wire_interval(link.transport)
     if link.headline_basis == "wire" and link.transport == NCCL:
         over += ", the receiver first" if not is_bound(link) else ", or from the send's start on"
+    if link.headline_basis == "wire" and link.transport == HOST_STAGED and is_bound(link):
+        over += ", pauses included"
     share = link.headline_bytes_share
     return over if share is None or share > MOST_OF_IT else f"{over} ({human_share(share)} of the bytes)"
 
@@ -232,10 +265,7 @@ def _message_sizes(analysis: Analysis) -> Table | None:
         *([texts("Transport", [size.transport for size in shown])] if several(analysis.links) else []),
         sizes("Message size", [size.bytes for size in shown]),
         numbers("Count", [size.count for size in shown]),
-        *(
-            rates(f"{name}", [getattr(size.wire_gb_s, name, None) for size in shown], term="wire")
-            for name in ("p10", "p50", "p90")
-        ),
+        *_percentiles([size.wire_gb_s for size in shown], term="wire"),
     ]
     dropped = ""
     if len(shown) < len(every):

@@ -1,5 +1,6 @@
 """What was recorded, what stays unknown and why, and the command that would change it."""
 
+import re
 from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, AnalysisWarning, Reason, TraceFacts
@@ -14,6 +15,11 @@ _STATUS: dict[str, tuple[str, Tone]] = {
 }
 _WORST_FIRST = ("absent", "partial", "present")
 MOST_REASONS = 100
+MOST_NAMED = 3
+_UNIT = re.compile(r"_(ns|ms)$")
+_WORDS = {
+    "gpus": "GPUs", "kv": "KV", "tpot": "time per output token", "ttft": "time to first token", "whatif": "what-if",
+}  # fmt: skip
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -89,17 +95,36 @@ def _reasons(reasons: Sequence[Reason]) -> Table:
     shown = sorted(causes.items(), key=lambda item: (-len(item[1]), item[0]))[:MOST_REASONS]
     dropped = ""
     if len(shown) < len(causes):
-        dropped = f"{len(shown)} of {len(causes):,} causes; the JSON report has all of them."
+        dropped = f"{len(shown)} of {len(causes):,} causes; the JSON report has all of them, each with its path."
     columns = [
         texts("Why", [message for (_, message, _), _ in shown]),
-        names("Unknown for that reason", [_paths(paths) for _, paths in shown]),
+        texts("Unknown for that reason", [_listed(paths) for _, paths in shown]),
         commands("What would change it", [fix for (_, _, fix), _ in shown]),
     ]
     return table("Unknown, and why", columns, "reasons", dropped=dropped)
 
 
-def _paths(paths: Sequence[str]) -> str:
-    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1:,} more"
+def _listed(paths: Sequence[str]) -> str:
+    """What these JSON Pointers lead to, in words; the first few of many."""
+    values = list(dict.fromkeys(_named(path) for path in paths))
+    told: dict[str, list[str]] = {}
+    for where, what in values[:MOST_NAMED]:
+        told.setdefault(where, []).append(what)
+    parts = [f"{where}: {', '.join(each)}" if where else ", ".join(each) for where, each in told.items()]
+    more = len(values) - MOST_NAMED
+    return "; ".join([*parts, f"{more:,} more"] if more > 0 else parts)
+
+
+def _named(path: str) -> tuple[str, str]:
+    """`/links/*/fixed_cost_ns` as fixed cost of links: without unit, and without what the JSON report alone has."""
+    steps = [step for step in path.split("/")[1:] if step != "*" and not step.isdigit()]
+    if steps[0] == "settings":
+        steps = steps[:2]
+    *where, what = (
+        " ".join(_WORDS.get(word, word) for word in _UNIT.sub("", step.replace("_gb_s", "_rate")).split("_"))
+        for step in steps
+    )
+    return ", ".join(where), what
 
 
 def _warnings(warnings: Sequence[AnalysisWarning]) -> Table:

@@ -77,7 +77,7 @@ def _bytes_note(analysis: Analysis) -> str:
 
 
 def _busy_note(totals: Totals) -> str:
-    return "" if totals.busy_ns is None else f"sum of movements; {human_ns(totals.busy_ns)} as a union"
+    return "" if totals.busy_ns is None else f"sum of movements; {human_ns(totals.busy_ns)} on the busiest device"
 
 
 def _percentiles(analysis: Analysis) -> Table | None:

@@ -34,7 +34,7 @@ def _basis(verdict: Verdict) -> str:
     if verdict.over_count is not None and verdict.known_count:
         parts.append(f"{verdict.over_count:,} over")
     if verdict.threshold is not None and verdict.value is not None:
-        parts.append(f"threshold {human_share(verdict.threshold)}")
+        parts.append(f"threshold {verdict.threshold * 100:.4g} %")
     return " · ".join(part for part in parts if part)
 
 
@@ -42,11 +42,11 @@ def build(analysis: Analysis) -> list[Block]:
     """Verdict first, then the notice; when nothing is known, why, and what would change it."""
     verdict = analysis.verdict
     title, tone = _STATES[verdict.state]
-    figure = "" if verdict.value is None else human_share(round(verdict.value, 2))
+    figure = "" if verdict.value is None else human_share(round(verdict.value, 2), decimals=0)
     blocks: list[Block] = [Callout("verdict", title, verdict.text, tone, figure, _doubt(verdict), _basis(verdict))]
     if analysis.notice is not None:
-        message = analysis.notice.message.removeprefix(f"{analysis.notice.code}: ")  # the title says it already
-        blocks.append(Callout("notice", analysis.notice.code, message, "doubt"))
+        message = analysis.notice.message
+        blocks.append(Callout("notice", analysis.notice.code, f"{message[:1].upper()}{message[1:]}", "doubt"))
     if verdict.value is None:
         why = reason(analysis, "/verdict/value")
         if why is not None:

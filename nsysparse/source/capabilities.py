@@ -104,8 +104,8 @@ def _launches(export: Export, ops: pl.DataFrame) -> Capability:
     if unlaunched:
         return Capability(
             "partial",
-            f"{unlaunched} of {ops.height} GPU operations that were read have no recorded launch: the capture began"
-            " after it, or the file was cropped",
+            f"{unlaunched:,} of {counted(ops.height, 'GPU operation')} that were read without a recorded launch: the"
+            " capture began after it, or the file was cropped",
             EXPORT_AGAIN + "   # whole, from a capture that starts earlier",
         )
     return Capability("present")
@@ -144,7 +144,9 @@ def _nccl_payloads(
     if known == calls.height:
         return Capability("present")
     if known:
-        return Capability("partial", f"{known} of {calls.height} NCCL calls have {what}", EXPORT_AGAIN)
+        return Capability(
+            "partial", f"{what} are known of {known:,} of {counted(calls.height, 'NCCL call')}", EXPORT_AGAIN
+        )
     if field == "communicator" and calls.join(payloads, on="range_id", how="semi").height:
         reason = "the payloads of this NCCL name no communicator (since NCCL 2.25 they do)"
         return Capability("absent", reason, f"{PROFILE}   # with NCCL 2.25 or newer")
@@ -167,11 +169,12 @@ def _graphs(export: Export, calls: pl.DataFrame, ops: pl.DataFrame, nodes: pl.Da
     launches = export.count(schema.GRAPH.table)
     moving = ops.filter(pl.col("name").str.contains(nccl_domain.SEND_RECV_KERNEL))
     if launches:
-        reason = f"{launches} CUDA graph launches were recorded whole: kernels inside them, NCCL's too, cannot be seen"
+        whole = counted(launches, "CUDA graph launch was", "CUDA graph launches were")
+        reason = f"{whole} recorded whole: kernels inside, NCCL's too, cannot be seen"
         if calls.height and moving.is_empty():
             reason += (
-                f"; none of the {calls.height} ncclSend and ncclRecv calls launched a kernel that was recorded: if they"
-                " were captured into these graphs, each launch moves their bytes again"
+                f"; no kernel was recorded of {counted(calls.height, 'call')} of ncclSend and ncclRecv: what was"
+                " captured into graphs moves its bytes again at each launch"
             )
         return Capability("absent", reason, PROFILE)
     if not export.count(schema.KERNEL.table):
@@ -181,8 +184,8 @@ def _graphs(export: Export, calls: pl.DataFrame, ops: pl.DataFrame, nodes: pl.Da
     if untold:
         return Capability(
             "partial",
-            f"{untold} SendRecv kernels ran in CUDA graphs whose making was not recorded: their calls, and so sizes and"
-            " peers, are unknown",
+            f"{counted(untold, 'SendRecv kernel')} ran in CUDA graphs whose making was not recorded: the calls behind,"
+            " and so sizes and peers, are unknown",
             f"{PROFILE}   # starting before the graphs are captured",
         )
     return Capability("present", "no graph was recorded as one opaque row")

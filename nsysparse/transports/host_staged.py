@@ -9,11 +9,12 @@ import polars as pl
 
 from nsysparse.frames import Found, found_frame
 from nsysparse.intervals import union_lengths
+from nsysparse.kinds import HOST, HOST_STAGED
 from nsysparse.source import pack_kernels, schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.launching import device_end, launching, open_alone
 
-NAME = "host-staged"
+NAME = HOST_STAGED
 ABOUT = "copies to and from the host in ranges that offload or load KV, and what packs KV there"
 UNSEEN = "copies to and from the host outside such ranges: every program makes them, and nothing tells which move KV"
 NEEDS = (schema.NVTX, schema.MEMCPY, schema.KERNEL, schema.RUNTIME)
@@ -130,7 +131,7 @@ def _found(trace: Trace, moved: pl.DataFrame) -> dy.DataFrame[Found]:
     The call is the stretch from first to last launch, or the range itself where other threads than its own launched.
     """
     offloads = pl.col("range_way") == "offload"
-    device, host = device_end(trace), pl.lit("host")
+    device, host = device_end(trace), pl.lit(HOST)
     return found_frame(
         moved.with_columns(
             trace_id=pl.lit(trace.trace_id),

@@ -95,7 +95,7 @@ def test_a_model_is_shown_with_its_layers_and_what_they_come_to():
     assert "80 x full: kv_heads 8, head_dim 128" in text
     windowed = run(models, "show", "gpt-oss-20b").stdout
     assert "24,576 per token" in windowed
-    assert "at most 3.146 MB" in windowed
+    assert "at most 3.15 MB" in windowed
     pruned = run(models, "show", "nemotron-super-49b").stdout
     assert "80, 49 of which keep anything" in pruned
     assert "449.4 MB per sequence" in run(models, "show", "kimi-k3").stdout

@@ -136,7 +136,7 @@ def test_the_text_has_a_line_for_each_transport(tmp_path: Path) -> None:
         "nccl", "nixl", "trtllm-bounce", "memcpy", "host-staged", "ucx", "annotated",
     ]  # fmt: skip
     said = dict(lines)
-    assert said["nixl"] == "2 (2 received), 1.049 MB, size known of 50 %"
+    assert said["nixl"] == "2 (2 received), 1.05 MB, size known of 50.0 %"
     assert said["ucx"].startswith("not recorded: no operation of UCX")
     assert said["annotated"].startswith("none; cannot see: ")
 
@@ -195,7 +195,7 @@ def test_host_copies_are_counted_and_promise_nothing(tmp_path: Path) -> None:
     scene.copy("DtoD", 9, 300)
     found = fact(scene, "host_copies", tmp_path)
     assert found.status == "present"
-    assert found.reason.startswith("2 copies (1 kB) to or from the host: only those")
+    assert found.reason.startswith("2 copies (1.00 kB) to or from the host: only those")
 
 
 def test_copies_within_a_device_are_none_of_the_host(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_graphs_recorded_whole_are_named_where_nothing_was_found(tmp_path: Path)
     scene.thread.push_pop("forward", 1, 2)
     scene.process.graph(30, 40, launch=scene.thread.launch(21, 23))
     text = analyse([scene.write(tmp_path)]).verdict.text
-    assert "1 CUDA graph launches were recorded whole" in text
+    assert "1 CUDA graph launch was recorded whole" in text
 
 
 def test_sizes_that_nixl_lacks_are_not_blamed_on_nccl(tmp_path: Path) -> None:

@@ -9,12 +9,29 @@ from html.parser import HTMLParser
 import factories
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nsysparse.document import Abstention, Bar, BarChart, ColumnChart, Document, Heading, Heatmap, Series
+from nsysparse.document import (
+    Abstention,
+    Bar,
+    BarChart,
+    Cell,
+    Column,
+    ColumnChart,
+    Document,
+    Heading,
+    Heatmap,
+    Paragraph,
+    Series,
+    Spread,
+    Table,
+)
 from nsysparse.render import to_html
 from nsysparse.render.figures import axis_end, columns, throughput_bar
 from nsysparse.render.heat import SHADES, picture, shade_limits, shade_scale
 from nsysparse.render.html_views import json_block
+from nsysparse.render.names import NO_BREAK_SPACE
 from nsysparse.sections import build
 
 
@@ -106,9 +123,10 @@ def test_generator_names_us(page: Page) -> None:
 
 
 def test_verdict_and_numbers_stand_in_the_markup(page: Page) -> None:
-    assert factories.rich().verdict.text in page.text
+    text = page.text.replace(NO_BREAK_SPACE, " ")
+    assert factories.rich().verdict.text in text
     for said in ("38.9 GB/s", "ceiling 47.4 · line rate 50", "≥ 18.8 GB/s", "77.7 % of line rate"):
-        assert said in page.text, said
+        assert said in text, said
     assert len(page.of("h1")) == 1
 
 
@@ -198,6 +216,68 @@ def test_bar_lengths_and_references_share_one_axis() -> None:
     assert 'width="41.67%"' in svg  # 25 of 60
     assert 'x1="83.33%"' in svg  # 50 of 60
     assert 'x1="66.67%"' in svg  # 40 of 60
+
+
+RATES = st.floats(0.001, 1e4)
+BARS = st.builds(
+    Bar,
+    label=st.just("a"),
+    value=st.none() | RATES,
+    text=st.just("t"),
+    line_rate=st.none() | RATES,
+    practical=st.none() | RATES,
+    spread=st.none() | st.tuples(RATES, RATES, RATES).map(lambda three: Spread(*sorted(three))),
+)
+
+
+@given(st.lists(BARS, min_size=1, max_size=4))
+def test_no_mark_of_a_bar_lies_beyond_the_axis(bars: list[Bar]) -> None:
+    end = axis_end(BarChart("c", "GB/s", bars, "a"))
+    for bar in bars:
+        assert not bar.spread or bar.spread.p90 < end
+        ends = [float(x) for x in re.findall(r' x2="([0-9.]+)%"', throughput_bar(bar, end))]
+        assert all(x < 100 for x in ends), bar
+
+
+def test_a_whisker_longer_than_all_bars_ends_the_axis() -> None:
+    bar = Bar("a", 22.98, "≥ 23.0 GB/s", spread=Spread(10.0, 20.0, 27.9))
+    assert axis_end(BarChart("c", "GB/s", [bar], "a")) == pytest.approx(27.9 * 1.2)
+
+
+def test_numbers_do_not_break_from_their_units() -> None:
+    text = Page(
+        to_html.render(Document("t", "s", "g", [Paragraph("87.9 % in 3.82 ms, at ≥ 5 GB/s; 12 pairs, 3 sends")]))
+    ).text
+    assert "87.9\u00a0% in 3.82\u00a0ms, at ≥\u00a05\u00a0GB/s; 12 pairs, 3 sends" in text
+
+
+def test_commands_are_code_and_advice_is_text() -> None:
+    rows = [
+        [Cell(text, kind=kind)] for text, kind in (("nsys profile -o 5 ms", "command"), ("read `a` first", "words"))
+    ]
+    blocks = [
+        Table("t", [Column("c")], rows, "a"),
+        Abstention("s", "Why.", "nsysparse report --layers 5"),
+        Abstention("s", "Why.", "Annotate it: docs/reference/convention.md"),
+    ]
+    page = to_html.render(Document("t", "s", "g", blocks))
+    assert "<code>nsys profile -o 5 ms</code>" in page
+    assert "read <code>a</code> first" in page
+    assert '<code class="cmd">nsysparse report --layers 5</code>' in page
+    assert "<p>Annotate it: docs/reference/convention.md</p>" in page
+
+
+def test_a_chart_of_few_columns_is_no_wider_than_they_need() -> None:
+    def drawn(count: int) -> str:
+        labels = [str(place) for place in range(count)]
+        return columns(ColumnChart("c", "layer", "ms", labels, [Series("wire", "wire", [1.0] * count)], "a"))
+
+    assert 'class="chart" width="304" ' in drawn(4)
+    assert 'class="chart" width="100%" ' in drawn(32)
+    for count in (1, 4, 12, 32):
+        edges = [float(x) + float(w) for x, w in re.findall(r'<rect x="([\d.]+)%" width="([\d.]+)%"', drawn(count))]
+        assert len(edges) == count
+        assert 80 < max(edges) <= 100
 
 
 def test_bound_is_striped_and_unknown_is_hatched() -> None:

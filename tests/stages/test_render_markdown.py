@@ -67,7 +67,7 @@ def test_details_open_and_close_in_pairs(name: str) -> None:
 def test_key_figures_and_links_stay_open() -> None:
     text = to_markdown.render(build(factories.rich()))
     folded = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
-    for said in ("10.28 GB", "38.9 GB/s", "≥ 18.8 GB/s", "Synthetic"):
+    for said in ("10.3 GB", "38.9 GB/s", "≥ 18.8 GB/s", "Synthetic"):
         assert said in folded
     assert "cmpl-" not in folded
 
@@ -78,7 +78,7 @@ def test_same_document_same_bytes() -> None:
 
 def test_numbers_read_as_they_are() -> None:
     text = to_markdown.render(build(factories.rich()))
-    assert "| **10.28 GB** |" in text
+    assert "| **10.3 GB** |" in text
     assert "83.9 %" in text
     assert "8203" not in re.sub(r"(@|#)&#8203;", "", text)
 
@@ -101,3 +101,10 @@ def test_empty_cells_keep_their_place() -> None:
     table = Table("t", [Column("a"), Column("b")], [[Cell(""), Cell("x", kind="name")]], "t")
     text = to_markdown.render(Document("t", "s", "g", [table]))
     assert "|  | <code>x</code> |" in text
+
+
+def test_a_command_is_code_and_advice_is_text() -> None:
+    told = [Abstention("s", "Why.", fix) for fix in ("nsys profile x", "Annotate it: docs/x.md")]
+    lines = to_markdown.render(Document("t", "s", "g", told)).splitlines()
+    assert "<code>nsys profile x</code>" in lines
+    assert "Annotate it: docs/x.md" in lines

@@ -52,6 +52,28 @@ def test_lines_fit_and_have_no_blanks_at_their_end(name: str) -> None:
         assert line == line.rstrip()
 
 
+def test_numbers_do_not_break_from_their_units_and_blanks_stay_plain() -> None:
+    for more in range(30):
+        text = text_of(Paragraph(f"{'x' * (60 + more)} y y y 87.9 % of it and 3.82 ms or ≥ 5 GB/s at most"))
+        assert not re.search(r"(\d|≥)\n", text)
+        assert "87.9 %" in text
+        assert "≥ 5 GB/s" in text
+        assert not re.search(r"[\u00a0\x00]", text)
+
+
+def test_the_rows_left_out_are_counted_in_words() -> None:
+    table = Table("t", [Column("c")], [[Cell("a")], [Cell("b")], [Cell("c")]], "a")
+    document = Document("t", "s", "g", [table])
+    assert "1 more row." in to_text.render(document, most_rows=2)
+    assert "2 more rows." in to_text.render(document, most_rows=1)
+
+
+def test_advice_in_words_wraps_and_a_command_does_not() -> None:
+    text = text_of(Abstention("s", "Why.", "nsys profile " + "-a " * 60), Abstention("s", "Why.", "Record it. " * 20))
+    assert max(map(len, text.splitlines())) > 150
+    assert sum("Record it." in line for line in text.splitlines()) > 1
+
+
 @pytest.mark.parametrize("columns", [80, 90])
 @pytest.mark.parametrize("name", ANALYSES)
 def test_lines_fit_a_narrow_terminal(name: str, columns: int) -> None:
@@ -175,7 +197,7 @@ def test_levels_are_to_scale_and_merge_when_there_are_too_many() -> None:
     chart = ColumnChart(
         "c", "layer", "ms", ["3", "4"], [Series("w", "wire", [1.0, 2.0]), Series("p", "wait", [0, 2.0])], "a"
     )
-    assert "layer 3 to 4, highest 4 ms" in text_of(chart)
+    assert "layer 3 to 4, highest 4.00 ms" in text_of(chart)
 
 
 def test_wide_and_combining_characters_count_by_cells() -> None:

@@ -11,7 +11,7 @@ import factories
 import pytest
 
 import nsysparse.sections
-from nsysparse.analysis import Analysis, Cell, Reason, Unattributed
+from nsysparse.analysis import Analysis, Cell, Link, Reason, Setting, Unattributed
 from nsysparse.document import (
     Abstention,
     BarChart,
@@ -25,6 +25,7 @@ from nsysparse.document import (
     Table,
 )
 from nsysparse.sections import SECTIONS, build
+from nsysparse.sections.cells import shares
 from nsysparse.sections.definitions import TERMS
 from nsysparse.sections.heatmap import MOST_CELLS
 from nsysparse.sections.requests import MOST_ROWS
@@ -111,7 +112,7 @@ def test_a_section_takes_the_analysis_own_reason() -> None:
         factories.small(), layers=(), reasons=(Reason("/layers", "no-range", "no range names a layer", "do x"),)
     )
     (why,) = of_kind(SECTIONS["layers"](whole), Abstention)
-    assert (why.reason, why.fix) == ("no range names a layer", "do x")
+    assert (why.reason, why.fix) == ("No range names a layer.", "do x")
 
 
 def test_anchors_are_unique_safe_and_resolve(analysis: Analysis) -> None:
@@ -190,9 +191,9 @@ def test_rates_above_the_peak_are_called_inconsistent() -> None:
 
 def test_partly_known_sizes_are_said_to_be_sums_of_the_known() -> None:
     blocks = SECTIONS["totals"](factories.sizeless())
-    assert "Sizes are known for 50 % of the movements." in words(blocks)
+    assert "Sizes are known for 50.0 % of the movements." in words(blocks)
     (facts,) = of_kind(blocks, Facts)
-    assert facts.items[0].note == "sum of the known, 50 % of movements"
+    assert facts.items[0].note == "sum of the known, 50.0 % of movements"
     assert "Sizes are known" not in words(SECTIONS["totals"](factories.rich()))
 
 
@@ -259,7 +260,7 @@ def test_heatmap_says_how_much_time_it_does_not_show() -> None:
     whole = factories.rich()
     shown = sum(cell.time_ns for cell in whole.layer_request)
     assert whole.totals.time_ns == shown + 5_200_000
-    assert "Not in the picture: 5.2 ms (1.6 %)" in words(SECTIONS["heatmap"](whole))
+    assert "Not in the picture: 5.20 ms (1.6 %)" in words(SECTIONS["heatmap"](whole))
 
 
 def test_columns_of_a_layer_add_up_to_its_time() -> None:
@@ -311,7 +312,7 @@ def test_provenance_counts_best_first() -> None:
 
 def test_one_cause_for_many_unknowns_is_one_row() -> None:
     reasons = table(SECTIONS["quality"](factories.rich()), "reasons")
-    assert column(reasons, "Unknown for that reason") == ["/requests/0/ttft_ns and 23 more", "/links/0/peak_gb_s"]
+    assert column(reasons, "Unknown for that reason") == ["requests: time to first token", "links: peak rate"]
 
 
 def test_missing_capabilities_come_first_and_files_that_agree_share_a_row() -> None:
@@ -347,3 +348,129 @@ def test_sections_know_only_analysis_document_kinds_and_units() -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nsysparse"):
                 module = node.module or ""
                 assert module in allowed or module.startswith("nsysparse.sections"), f"{path.name} imports {module}"
+
+
+def host_link(**changes: object) -> Link:
+    """Copies of a range to the host with pauses between them, as the metrics leave it: without a peak."""
+    return factories.link(
+        link_key="decode:gpu0->host", transport="host-staged", src="decode:gpu0", dst="host", pairing=None,
+        headline_is_bound=True, link_name=None, peak_gb_s=None, peak_source=None, practical_gb_s=None,
+        practical_source=None, efficiency=None, theoretical_ns=None, practical_ns=None, **changes,
+    )  # fmt: skip
+
+
+def linked(*links: Link, **settings: object) -> list[Block]:
+    told = {name: Setting(value, "option") for name, value in settings.items()}
+    return SECTIONS["links"](replace(factories.rich(), links=links, settings=told))
+
+
+def test_links_to_the_host_have_no_peak_and_say_so() -> None:
+    blocks = linked(factories.link(), host_link(), link="ib-ndr")
+    (chart,) = of_kind(blocks, BarChart)
+    verdicts = {bar.label.partition(" ")[0]: bar.verdict for bar in chart.bars}
+    assert verdicts["host-staged"] == "no peak: --link names the wire between GPUs"
+    assert verdicts["nccl"] == "80.0 % of line rate · 84.4 % of ceiling"
+    observed = table(blocks, "links-table")
+    for title in ("Ceiling", "Line rate", "Of line rate", "At ceiling", "At line rate"):
+        assert column(observed, title)[1] == "\u2013", title
+        assert column(observed, title)[0] not in ("\u2013", "unknown")
+    assert observed.dropped == "Links to and from the host have no peak: --link names the wire between GPUs."
+    (chart,) = of_kind(linked(host_link(), peak_gb_s=50.0), BarChart)
+    assert chart.bars[0].verdict == "no peak: --peak names the wire between GPUs"
+
+
+def test_a_lower_bound_is_one_of_both_references() -> None:
+    (chart,) = of_kind(linked(factories.link(headline_is_bound=True), link="ib-ndr"), BarChart)
+    assert chart.bars[0].verdict == "≥ 80.0 % of line rate · ≥ 84.4 % of ceiling"
+
+
+def test_that_no_peak_is_named_is_said_once() -> None:
+    nothing = dict.fromkeys(("link_name", "peak_gb_s", "peak_source", "practical_gb_s", "practical_source"))
+    (chart,) = of_kind(linked(factories.link(0, **nothing), factories.link(1, **nothing)), BarChart)
+    assert chart.references == "No line rate to compare with is named: pass --link or --peak."
+    assert [bar.verdict for bar in chart.bars] == ["", ""]
+
+
+def test_a_bar_says_how_much_it_rests_on_and_its_transport_once() -> None:
+    (alone,) = of_kind(linked(factories.link(movement_count=1)), BarChart)
+    assert [(bar.label, bar.detail) for bar in alone.bars] == [
+        ("prefill:gpu0 → decode:gpu0", "nccl · 1 movement · 12.4 GB")
+    ]
+    (mixed,) = of_kind(linked(factories.link(), host_link()), BarChart)
+    assert {bar.detail for bar in mixed.bars} == {"768 movements · 12.4 GB"}
+
+
+def test_why_a_rate_is_a_lower_bound_depends_on_the_transport() -> None:
+    waits = "these contain waiting for the peer, or leave out what may have been buffered"
+    lead = {
+        name: words(linked(*links))
+        for name, links in {
+            "waiting": (factories.bound_link(),),
+            "pauses": (host_link(),),
+            "both": (factories.bound_link(), host_link()),
+        }.items()
+    }
+    assert f"lower bounds: {waits}." in lead["waiting"]
+    assert "lower bounds: these contain the pauses between copies." in lead["pauses"]
+    assert f"lower bounds: {waits}; those of host-staged contain the pauses between copies." in lead["both"]
+
+
+def test_what_pairing_and_rates_of_copies_rest_on() -> None:
+    copies = factories.link(transport="memcpy", pairing=None)
+    blocks = linked(factories.link(), copies, host_link(), factories.bound_link())
+    basis = table(blocks, "links-basis")
+    assert column(basis, "Paired by") == ["exact", "\u2013", "\u2013", "unknown"]
+    assert column(basis, "Rate is over")[1:3] == [
+        "the copies themselves",
+        "the copies of each range, from the first to the last, pauses included",
+    ]
+
+
+def test_percentiles_of_a_row_have_the_same_decimals() -> None:
+    basis = table(linked(factories.link(wire_gb_s=factories.Distribution(1, 34.43, 34.43, 102.5))), "links-basis")
+    assert [column(basis, name) for name in ("p10", "p50", "p90")] == [["34.4"], ["34.4"], ["102.5"]]
+
+
+def test_without_any_rate_nobody_is_asked_for_a_line_rate() -> None:
+    nothing = dict.fromkeys(("headline_gb_s", "peak_source", "practical_source", "peak_gb_s"))
+    (chart,) = of_kind(linked(factories.link(**nothing)), BarChart)
+    assert (chart.references, chart.bars[0].verdict) == ("", "rate unknown")
+
+
+def test_shares_of_a_column_have_common_decimals() -> None:
+    found = shares("s", [0.6, 0.379, 0.0, 1.0, None])
+    assert [cell.text for cell in found.cells] == ["60.0 %", "37.9 %", "0.0 %", "100.0 %", "unknown"]
+    assert [cell.text for cell in shares("s", [0.6, 0.57, 0.0, 1.0]).cells] == ["60 %", "57 %", "0 %", "100 %"]
+
+
+def test_busy_time_is_the_busiest_devices() -> None:
+    whole = replace(factories.rich(), totals=replace(factories.rich().totals, busy_ns=32_900_000))
+    (facts,) = of_kind(SECTIONS["totals"](whole), Facts)
+    busy = next(fact for fact in facts.items if fact.label == "Transfer time")
+    assert busy.note == "sum of movements; 32.9 ms on the busiest device"
+
+
+def test_one_movement_is_counted_and_several_are() -> None:
+    def said(count: int) -> str:
+        whole = factories.rich()
+        doubtful = {"unknown": replace(whole.totals.by_purpose["unknown"], movement_count=count)}
+        return words(SECTIONS["coverage"](replace(whole, totals=replace(whole.totals, by_purpose=doubtful))))
+
+    assert "(5.20 ms, 1.6 % of the time) is counted although nothing proves that it carries KV." in said(1)
+    assert "are counted although nothing proves that they carry KV." in said(6)
+
+
+def test_unknown_values_are_named_in_words_and_advice_is_no_command() -> None:
+    def row(message: str, fix: str, *paths: str) -> list[Reason]:
+        return [Reason(path, "x", message, fix) for path in paths]
+
+    why = (
+        *row("a", "--layers N", "/links/*/fixed_cost_ns", "/links/*/fitted_gb_s", "/whatif", "/summary/kv_gap_ms"),
+        *row("b", "Annotate it: docs/x.md", "/settings/link/value", "/traces/*/gpus/*/name"),
+    )
+    reasons = table(SECTIONS["quality"](replace(factories.small(), reasons=why)), "reasons")
+    assert column(reasons, "Unknown for that reason") == [
+        "links: fixed cost, fitted rate; what-if; 1 more",
+        "settings: link; traces, GPUs: name",
+    ]
+    assert [row[2].kind for row in reasons.rows] == ["command", "words"]

@@ -49,6 +49,19 @@ class Scene:
         end = 5_000_100 + 16 * MIB // 150
         self.processes[1].copy("PtoP", 16 * MIB, 5_000_100, end, launch=launch, src_device=1, dst_device=0)
 
+    def offload(self) -> None:
+        """Two copies of 8 MB to the host, 1 ms each with 1 ms between them: 16 MB in 3 ms, of which 2 are copies."""
+        self.threads[1].push_pop("kv_transfer op=offload", 5_500_000, 9_500_000, domain="kvx")
+        for shift in (0, 2_000_000):
+            launch = self.threads[1].launch(5_600_000 + shift, 5_601_000 + shift)
+            begin = 5_700_000 + shift
+            self.processes[1].copy("DtoH", 8_000_000, begin, begin + 1_000_000, launch=launch)
+
+    def placeless(self) -> None:
+        """An annotated call of a process that says neither its device nor its peer."""
+        thread = self.builder.process(pid=9).thread(tid=9)
+        thread.push_pop(f"kv_transfer v=1 op=recv request=r layer=0 bytes={8 * MIB}", 6_000_000, 6_002_000)
+
     def called(self) -> None:
         """An annotated call of 2 us, which may have started anything."""
         self.threads[1].push_pop(
@@ -65,7 +78,7 @@ def test_nccl_says_how_much_of_the_kernels_was_wire(tmp_path: Path) -> None:
     # 8 MiB within [send's start, receive's end] and 30 us between two clocks; waiting is 100 of 400.1 us of receives.
     rate = 8 * MIB / (300_000 + 30_000)
     assert scene.verdict(tmp_path, Options(link="ib-ndr")).endswith(
-        "carried 8.389 MB in 400.1 µs of kernel time (75.0 % on the wire),"
+        "carried 8.39 MB in 400.1 µs of kernel time (75.0 % on the wire),"
         f" at {rate:.3g} of 50 GB/s (InfiniBand NDR 4x)."
     )
 
@@ -84,7 +97,7 @@ def test_nixl_says_nothing_of_kernels_buffers_or_waiting(tmp_path: Path) -> None
     scene = Scene()
     scene.nixl()
     text = scene.verdict(tmp_path)
-    end = "carried 4.194 MB in 100 µs of transfer time, at least 41.9 GB/s, until the host saw it complete."
+    end = "carried 4.19 MB in 100.0 µs of transfer time, at least 41.9 GB/s, until the host saw it complete."
     assert text.endswith(end)
     assert not [word for word in ("kernel", "wire", "waiting", "NCCL") if word in text]
 
@@ -110,13 +123,54 @@ def test_mere_calls_prove_no_rate_and_nccl_is_not_blamed(tmp_path: Path) -> None
     assert link.busy_ns == 2_000
 
 
-def test_the_busiest_link_is_told_by_its_transport_where_there_are_several(tmp_path: Path) -> None:
+def test_the_link_with_most_bytes_is_told_by_its_transport_where_there_are_several(tmp_path: Path) -> None:
     scene = Scene()
     scene.nccl()
     scene.nixl()
     text = scene.verdict(tmp_path)
-    assert text.endswith("on the busiest of 2 links (nccl).")
+    assert text.endswith("on the link with most bytes (nccl), of 2 links.")
     assert "of transfer time, at" in text  # the wire's share would count NIXL's unseen waiting as wire
+
+
+def test_links_with_an_unknown_end_are_not_among_those_compared(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.nccl()
+    scene.placeless()
+    assert " GB/s on the only link whose ends are known." in scene.verdict(tmp_path)
+    scene.nixl()
+    path = scene.builder.write(tmp_path / "more.sqlite")
+    analysis = analyse([path])
+    assert len(analysis.links) == 3
+    assert analysis.verdict.text.endswith("on the link with most bytes (nccl), of 2 whose ends are known.")
+
+
+def test_copies_with_pauses_wait_for_no_peer(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.offload()
+    path = scene.builder.write(tmp_path / "t.sqlite")
+    assert analyse([path]).verdict.text.endswith("at least 5.33 GB/s, pauses between copies included.")
+
+
+def test_the_peak_named_is_not_that_of_a_link_to_the_host(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.offload()
+    scene.copy()
+    path = scene.builder.write(tmp_path / "t.sqlite")
+    for options in (Options(link="nvlink4-h100"), Options(peak_gb_s=0.5)):
+        analysis = analyse([path], options)
+        peaks = {link.transport: link.peak_gb_s for link in analysis.links}
+        assert peaks["memcpy"] is not None
+        (to_host,) = [link for link in analysis.links if link.transport == "host-staged"]
+        assert to_host.headline_gb_s is not None
+        assert to_host.inconsistent_count == 0
+        assert (
+            to_host.link_name, to_host.peak_gb_s, to_host.peak_source, to_host.practical_gb_s, to_host.practical_source,
+            to_host.efficiency, to_host.theoretical_ns, to_host.practical_ns,
+        ) == (None,) * 8  # fmt: skip
+        told = {reason.path: reason.message for reason in analysis.reasons}
+        for name in ("peak_gb_s", "efficiency", "theoretical_ns"):
+            assert told[f"/links/*/{name}"].startswith("the peak named is of the wire between GPUs"), name
+        assert "/theory/by_link/*/line_rate_ns" in told
 
 
 def test_a_copy_faster_than_the_link_named_crossed_another(tmp_path: Path) -> None:
@@ -125,7 +179,7 @@ def test_a_copy_faster_than_the_link_named_crossed_another(tmp_path: Path) -> No
     path = scene.builder.write(tmp_path / "t.sqlite")
     analysis = analyse([path], Options(link="ib-ndr"))
     assert analysis.verdict.text.endswith(
-        "at 150 of 50 GB/s (InfiniBand NDR 4x): faster than the link can be, so these copies crossed another."
+        "at 150.0 of 50 GB/s (InfiniBand NDR 4x): faster than the link can be, so these copies crossed another."
     )
     remarks = " ".join(str(block) for block in SECTIONS["links"](analysis))
     assert "1 copy came out above the peak of the link that was named" in remarks
@@ -155,3 +209,19 @@ def test_links_of_one_pair_of_ends_are_told_apart_by_transport(tmp_path: Path) -
 
 def test_every_number_of_the_report_has_its_term() -> None:
     assert {"wire", "peer-wait", "exposed", "headline", "delivered", "port", "exchange", "evidence"} <= TERMS
+
+
+def test_several_synthetic_files_are_one_readable_notice(tmp_path: Path) -> None:
+    paths = []
+    for name, notice in (("a", "synthetic: prefill, not measured"), ("b", "synthetic: decode, not measured")):
+        builder = TraceBuilder(schema="3.25", gpus={0: "x"}, notice=notice)
+        builder.process(pid=1).thread(tid=1).push_pop("r", 1, 2)
+        paths.append(builder.write(tmp_path / f"{name}.sqlite"))
+    told = [analyse(some) for some in (paths[:1], paths, [paths[0], paths[0]])]
+    assert [analysis.notice.message for analysis in told if analysis.notice] == [
+        "prefill, not measured",
+        "decode, not measured; prefill, not measured",
+        "prefill, not measured",
+    ]
+    (notice,) = [block for block in SECTIONS["verdict"](told[1]) if getattr(block, "kind", "") == "notice"]
+    assert (notice.title, notice.text) == ("synthetic", "Decode, not measured; prefill, not measured")
