@@ -296,6 +296,19 @@ class Unattributed:
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of what moved has a field (layer, request, phase, role) by one provenance; `none`: has not."""
+
+    field: str
+    provenance: str
+    movement_count: int
+    bytes: int | None
+    bytes_share: float | None
+    time_ns: int | None
+    time_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Excluded:
     """Traffic that is not KV, and the rule that says so."""
 
@@ -381,6 +394,7 @@ class Analysis:
     lengths: Mapping[str, object] | None
     timeline: Mapping[str, object] | None
     unattributed: Mapping[str, Unattributed]
+    coverage: tuple[Coverage, ...]
     excluded: tuple[Excluded, ...]
     decode: tuple[object, ...] | None
     clocks: tuple[object, ...] | None

@@ -12,6 +12,7 @@ from nsysparse.analysis import (
     Capability,
     Cell,
     CounterCheck,
+    Coverage,
     Distribution,
     Excluded,
     Finding,
@@ -303,6 +304,12 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
             for step in range(5)
         ),
         unattributed={"layer": Unattributed(0, 0, 0), "request": lost},
+        coverage=(
+            Coverage("layer", "exact", movements - 6, moved, 0.9, time, 0.9),
+            Coverage("layer", "estimated", 6, moved // 9, 0.1, time // 9, 0.1),
+            Coverage("request", "none", 6, lost.bytes, 0.1, lost.time_ns, 0.1),
+            Coverage("role", "process", movements, moved, 1.0, time, 1.0),
+        ),
         excluded=(
             Excluded(
                 "other", "all-to-all: every rank sends to every rank in one group", 2656, 1328, 332, None, 41_000_000
@@ -394,6 +401,7 @@ def small() -> Analysis:
         requests=(request(),),
         layer_request=(cell,),
         unattributed={"layer": Unattributed(0, 0, 0), "request": Unattributed(0, 0, 0)},
+        coverage=(Coverage("layer", "exact", 2, 8_388_608, 1.0, 400_000, 1.0),),
     )
 
 
@@ -483,6 +491,7 @@ def unknown() -> Analysis:
         lengths=None,
         timeline=None,
         unattributed={},
+        coverage=(),
         excluded=(),
         decode=None,
         clocks=None,

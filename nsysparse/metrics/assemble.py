@@ -22,7 +22,7 @@ from nsysparse.analysis import (
 )
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_link
-from nsysparse.metrics.attributed import layer_request, layers, requests, unattributed
+from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
 from nsysparse.metrics.counters import plausibility
 from nsysparse.metrics.links import links, message_sizes, with_ends
 from nsysparse.metrics.measured import Measured, distribution, steady
@@ -91,6 +91,7 @@ def assemble(
         lengths=None,
         timeline=None,
         unattributed=unattributed(measured),
+        coverage=coverage(measured),
         excluded=left_out,
         decode=None,
         clocks=None,

@@ -4,10 +4,12 @@ from typing import Any
 
 import polars as pl
 
-from nsysparse.analysis import Cell, Layer, Request, Unattributed
+from nsysparse.analysis import Cell, Coverage, Layer, Request, Unattributed
 from nsysparse.catalog.entries import Model
 from nsysparse.metrics.measured import DEVICE, WIRE_PARTS, Measured, busy, known_sum, known_sum_expr
 from nsysparse.theory.kv_cache import kv_bytes
+
+NO_PROVENANCE = "none"
 
 
 def layers(measured: Measured) -> tuple[Layer, ...]:
@@ -91,6 +93,39 @@ def unattributed(measured: Measured) -> dict[str, Unattributed]:
             **{part: known_sum(rest[part]) for part in WIRE_PARTS},
         )
     return missing
+
+
+def coverage(measured: Measured) -> tuple[Coverage, ...]:
+    """How layer, request, phase and role of what moved are known, in this order, and by provenance.
+
+    Rows of one field add up to the totals; a movement that divides among several layers counts in `movement_count` of
+    every provenance that its parts have.
+    """
+    parts = {
+        "layer": measured.shares.select("transfer_id", "bytes", "time_ns", how="layer_provenance"),
+        "request": measured.shares.select("transfer_id", "bytes", "time_ns", how="request_provenance"),
+        "phase": measured.movements.select("transfer_id", "bytes", "time_ns", how="phase_provenance"),
+        "role": measured.movements.select("transfer_id", "bytes", "time_ns", how="role_provenance"),
+    }
+    moved, took = (int(measured.movements[name].sum()) for name in ("bytes", "time_ns"))
+    found = []
+    for field, rows in parts.items():
+        sums = rows.group_by(pl.col("how").fill_null(NO_PROVENANCE)).agg(
+            pl.col("transfer_id").n_unique(), known_sum_expr("bytes"), known_sum_expr("time_ns")
+        )
+        for how, count, nbytes, time in sums.sort("how").iter_rows():
+            found.append(
+                Coverage(
+                    field=field,
+                    provenance=how,
+                    movement_count=count,
+                    bytes=nbytes,
+                    bytes_share=None if nbytes is None or not moved else nbytes / moved,
+                    time_ns=time,
+                    time_share=None if time is None or not took else time / took,
+                )
+            )
+    return tuple(found)
 
 
 def _grouped(measured: Measured, by: str, how: str) -> list[dict[str, Any]]:

@@ -186,6 +186,8 @@ RULES = (
     )),
     Rule("/layer_request/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/unattributed/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
+    *(Rule(f"/coverage/*/{name}", NOT_RECORDED, capability="nccl_sizes") for name in ("bytes", "bytes_share")),
+    *(Rule(f"/coverage/*/{name}", NOT_RECORDED, _TIMELESS) for name in ("time_ns", "time_share")),
     Rule("/excluded/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/lengths", NOT_MEASURED, "request lengths are not counted by this version"),
     Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),

@@ -1,13 +1,14 @@
 """How much of the traffic has a layer and a request, how it got them, and what was left out as not KV."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from nsysparse.analysis import Analysis, Excluded
 from nsysparse.document import Abstention, Block, Heading, Paragraph, Table
 from nsysparse.sections.cells import numbers, shares, sizes, table, texts, times
-from nsysparse.sections.provenance import ranked
+from nsysparse.sections.provenance import rank
 from nsysparse.units import counted, human_ns, human_share, time_scale
+
+FIELDS = ("layer", "request", "phase", "role")
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -43,32 +44,20 @@ def _unattributed(analysis: Analysis) -> Table:
 
 
 def _provenance(analysis: Analysis) -> Table:
-    rows = [
-        (scope, name, count)
-        for scope, each in (("layer", analysis.layers), ("request", analysis.requests))
-        for name, count in ranked(_summed(entry.provenance for entry in each) | _none(analysis, scope))
-    ]
-    total = analysis.totals.movement_count
+    """Share of bytes and time by field and by how it is known; what is not known stands with `none`."""
+    place = {field: number for number, field in enumerate(FIELDS)}
+    rows = sorted(analysis.coverage, key=lambda each: (place.get(each.field, len(place)), rank(each.provenance)))
     columns = [
-        texts("Scope", [scope for scope, _, _ in rows]),
-        texts("Known by", [name for _, name, _ in rows], term="provenance"),
-        numbers("Movements", [count for *_, count in rows], term="movement"),
-        shares("Of movements", [_part(count, total) for *_, count in rows]),
+        texts("Field", [each.field for each in rows]),
+        texts("Known by", [each.provenance for each in rows], term="provenance"),
+        numbers("Movements", [each.movement_count for each in rows], term="movement"),
+        sizes("Bytes", [each.bytes for each in rows], minor=True),
+        shares("Of bytes", [each.bytes_share for each in rows]),
+        times("Time", [each.time_ns for each in rows], time_scale(each.time_ns for each in rows), minor=True),
+        shares("Of time", [each.time_share for each in rows], term="transfer-time"),
     ]
-    note = "A movement that spans several layers or requests counts in each of them."
-    return table("How layer and request are known, best first", columns, "provenance", dropped=note)
-
-
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
-    return dict(total)
-
-
-def _none(analysis: Analysis, scope: str) -> dict[str, int]:
-    missing = analysis.unattributed.get(scope)
-    return {"none": missing.movement_count} if missing else {}
+    note = "A movement that divides among several layers or requests counts once for each way in which they are known."
+    return table("How each field is known, best first", columns, "provenance", dropped=note)
 
 
 def _purposes(analysis: Analysis) -> list[Block]:

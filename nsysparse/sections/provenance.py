@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 
-ORDER = ("exact", "nested", "spanning", "ordinal", "overlap", "estimated", "none")
+ORDER = ("exact", "nested", "spanning", "ordinal", "process", "direction", "overlap", "estimated", "none")
 """Best first."""
+
+
+def rank(provenance: str) -> tuple[int, str]:
+    """Sorts best first; provenances not in `ORDER` last, by name."""
+    return (ORDER.index(provenance) if provenance in ORDER else len(ORDER), provenance)
 
 
 def ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """Provenances with a count, best first; ones not in `ORDER` last, by name."""
-    place = {name: rank for rank, name in enumerate(ORDER)}
-    return sorted(
-        ((name, count) for name, count in counts.items() if count),
-        key=lambda item: (place.get(item[0], len(ORDER)), item[0]),
-    )
+    return sorted(((name, count) for name, count in counts.items() if count), key=lambda item: rank(item[0]))
 
 
 def described(counts: Mapping[str, int]) -> str:

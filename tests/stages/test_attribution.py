@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from nsysparse.api import Options, Study, study_traces
+from nsysparse.api import Options, Study, analyse, study_traces
 from nsysparse.attribution import AMOUNTS
 from nsysparse.attribution import shares as divide
 from nsysparse.testing import Thread, TraceBuilder
@@ -331,3 +331,21 @@ def test_shares_stand_in_the_order_of_transfers_whether_they_divide_or_not() -> 
         (4, None, None, "a b", "exact", None, 6),
     ]
     assert anomalies == {"layers-unreadable": 1, "weights-do-not-fit": 1}
+
+
+def test_coverage_of_every_field_adds_up_to_what_moved(tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop("kv_transfer request=a layer=0-1", 90, 120)
+    scene.send(100)
+    scene.send(300)
+    analysis = analyse([scene.builder.write(tmp_path / "t.sqlite")])
+    for field in ("layer", "request", "phase", "role"):
+        rows = [each for each in analysis.coverage if each.field == field]
+        assert sum(each.bytes or 0 for each in rows) == analysis.totals.bytes, field
+        assert sum(each.time_ns or 0 for each in rows) == analysis.totals.time_ns, field
+        assert sum(each.time_share or 0 for each in rows) == pytest.approx(1), field
+    known = {(each.field, each.provenance): each.movement_count for each in analysis.coverage}
+    assert known == {
+        ("layer", "estimated"): 1, ("layer", "none"): 1, ("request", "exact"): 1, ("request", "none"): 1,
+        ("phase", "none"): 2, ("role", "process"): 2,
+    }  # fmt: skip

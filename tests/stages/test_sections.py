@@ -11,7 +11,7 @@ import factories
 import pytest
 
 import nsysparse.sections
-from nsysparse.analysis import Analysis, Cell, Link, Reason, Setting, Unattributed
+from nsysparse.analysis import Analysis, Cell, Coverage, Link, Reason, Setting, Unattributed
 from nsysparse.document import (
     Abstention,
     BarChart,
@@ -295,19 +295,18 @@ def test_excluded_traffic_is_listed_with_its_rule() -> None:
     assert column(excluded, "Movements") == ["1,328"]
 
 
-def test_provenance_counts_best_first() -> None:
+def test_coverage_is_by_field_and_best_provenance_first() -> None:
+    rows = (("role", "none", 0.5), ("layer", "none", 0.1), ("layer", "ordinal", 0.6), ("layer", "new-kind", 0.0),
+            ("layer", "exact", 0.3))  # fmt: skip
     whole = replace(
         factories.small(),
-        layers=(replace(factories.small().layers[0], provenance={"ordinal": 3, "exact": 1, "new-kind": 2}),),
-        unattributed={"layer": Unattributed(4, None, 1)},
+        coverage=tuple(Coverage(field, how, 1, 10, share, 20, share) for field, how, share in rows),
     )
-    provenance = table(SECTIONS["coverage"](whole), "provenance")
-    of_layers = [
-        name
-        for scope, name in zip(column(provenance, "Scope"), column(provenance, "Known by"), strict=True)
-        if scope == "layer"
-    ]
-    assert of_layers == ["exact", "ordinal", "none", "new-kind"]
+    known = table(SECTIONS["coverage"](whole), "provenance")
+    assert list(zip(column(known, "Field"), column(known, "Known by"), strict=True)) == [
+        ("layer", "exact"), ("layer", "ordinal"), ("layer", "none"), ("layer", "new-kind"), ("role", "none"),
+    ]  # fmt: skip
+    assert column(known, "Of bytes") == ["30 %", "60 %", "10 %", "0 %", "50 %"]
 
 
 def test_one_cause_for_many_unknowns_is_one_row() -> None:
