@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from nsysparse.apportion import apportion
+from nsysparse.kinds import ANNOTATED
 from nsysparse.scopes import at_capture, enclosing, process_fact
 from nsysparse.sides import other_side
 from nsysparse.source.usable import MAX_BYTES
@@ -106,7 +107,7 @@ def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomali
     """
     # Of what is known to be other traffic, as a control message is, an annotation does not speak.
     calls_only = transfers.filter(pl.col("scope_id").is_null() & (pl.col("purpose") != "other"))
-    own = transfers.filter(pl.col("transport") == "annotated")["scope_id"]
+    own = transfers.filter(pl.col("transport") == ANNOTATED)["scope_id"]
     about_calls = (pl.col("kind") == "transfer") & ~pl.col("range_id").is_in(own.implode())
     said = enclosing(calls_only, scopes.filter(about_calls), "bytes").select(
         "transfer_id", "scope_id", annotated=pl.col("bytes").cast(pl.Int64, strict=False)
@@ -117,7 +118,8 @@ def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomali
     filled: dict[int, int] = {}
     for _, calls in covered.sort("transfer_id").group_by("scope_id", maintain_order=True):
         annotated, known = calls["annotated"][0], calls["bytes"].drop_nulls()
-        if calls["side"].n_unique() > 1 or calls["side"].null_count():
+        # Kernels without their calls have no side: then the annotation is about all of them alike.
+        if calls["side"].n_unique() > 1:
             anomalies["annotations-around-both-sides"] += 1
         elif known.len() == calls.height and known.sum() != annotated:
             anomalies["annotated-bytes-differ"] += 1

@@ -20,3 +20,14 @@ def names_device(end: str) -> pl.Expr:
     Agents and workers are called what their program likes, also like a device.
     """
     return pl.col(end).is_null() | pl.col("transport").is_in(COPIES)
+
+
+def acts_as() -> pl.Expr:
+    """Whether a transfer sends or receives for its process; null where nothing says it.
+
+    A copy has both its ends: one of which an end is the device that made it has its other end elsewhere.
+    """
+    own = pl.concat_str("trace_id", pl.lit(":"), "gpu")
+    at_source, at_target = ((pl.col(end) == own).fill_null(value=False) for end in ("src_end", "dst_end"))
+    copied = pl.when(at_source & ~at_target).then(pl.lit("send")).when(at_target & ~at_source).then(pl.lit("recv"))
+    return pl.when(pl.col("side") == "copy").then(copied).otherwise("side")

@@ -7,6 +7,8 @@ from nsysparse.analysis import AnalysisWarning
 MESSAGES = {
     "annotated-bytes-differ": "annotations whose bytes differ from NCCL's own payload; the payload was used",
     "annotations-around-both-sides": "annotations around sends and receives alike, whose bytes fit neither",
+    "annotations-beside-transfers": "annotations that stand as movements of their own beside transfers that other"
+    " sources recorded: if they tell of the same data it counts twice",
     "bytes-differ-from-model": "requests that moved over 5 % more or less than the model says: another model, an 8-bit"
     " cache, several ranks, reused prefixes, or transfers outside the capture",
     "calls-without-time-or-thread": "CUDA calls without start, end or thread; what they launched has no launch",
