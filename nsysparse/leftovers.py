@@ -27,8 +27,8 @@ def beside_transfers(transfers: pl.DataFrame, told: pl.Series, met: pl.Series) -
         counted, pl.col("purpose") != "other", ~pl.col("is_self").fill_null(value=False)
     ).with_columns(
         acts_as=acts_as(),
-        begin=pl.min_horizontal("start_ns", "call_start_ns").fill_null(-(2**62)),
-        end=pl.max_horizontal("end_ns", "call_end_ns").fill_null(2**62),
+        begin=pl.min_horizontal("start_ns", "call_start_ns").fill_null(-(2**61)),
+        end=pl.max_horizontal("end_ns", "call_end_ns").fill_null(2**61),
         one_sided=pl.col("pair_id").is_null() & ~pl.col("transfer_id").is_in(met.implode()),
     )
     is_told = pl.col("transport") == ANNOTATED

@@ -13,9 +13,10 @@ from collections import Counter
 import polars as pl
 
 from nsysparse.evidence.carriers import LIBRARIES, Surroundings, carried
+from nsysparse.evidence.issuing import issuing
 from nsysparse.evidence.ranges import ANNOUNCED, called, nested
 
-__all__ = ["Surroundings", "count_once"]
+__all__ = ["Surroundings", "count_once", "issuing"]
 
 
 def count_once(

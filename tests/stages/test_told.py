@@ -348,3 +348,38 @@ def test_the_order_of_rows_does_not_show(build: Build, tmp_path: Path) -> None:
         return scene.builder
 
     require_order_not_to_show(built, tmp_path)
+
+
+FAR = 2**60
+
+
+def ranges_for_years(scene: Scene) -> None:
+    for index in range(20):
+        scene.p.start_end(f"kv_transfer op=put bytes=4096 xfer=o{index}", -FAR + index, FAR + index)
+
+
+def messages_for_years(scene: Scene) -> None:
+    for index in range(20):
+        begin = -FAR + index
+        scene.p.ucx("ucp_put_nbx", begin, begin + 10, done=FAR + index, nbytes=8192, address=index)
+
+
+def posts_for_years(scene: Scene) -> None:
+    for index in range(20):
+        begin, handle = -FAR + 100 * index, 0x7F00_0000_1000 + 256 * index
+        scene.p.nixl_post("write", begin, begin + 10, agent="a", handle=handle, nbytes=MIB, remote="b")
+        scene.p.nixl_complete(FAR + index, agent="a", handle=handle)
+
+
+@pytest.mark.parametrize(
+    ("build", "warned"),
+    [
+        (ranges_for_years, "ranges-with-impossible-times"),
+        (messages_for_years, "ucx-rows-with-impossible-times"),
+        (posts_for_years, "nixl-never-completed"),
+    ],
+)
+def test_what_lasts_for_years_is_in_no_sum(build: Build, warned: str, tmp_path: Path) -> None:
+    study = studied(build, tmp_path)
+    assert study.anomalies[warned] == 20
+    assert study.transfers["time_ns"].drop_nulls().sum() == 0
