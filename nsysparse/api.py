@@ -13,7 +13,7 @@ from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Sett
 from nsysparse.attribution import agree_between_sides, annotate, settled, shares
 from nsysparse.catalog.loader import find_model
 from nsysparse.errors import InputError
-from nsysparse.evidence import Surroundings, count_once
+from nsysparse.evidence import Surroundings, count_once, issuing
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
@@ -313,6 +313,7 @@ def _surroundings(found: pl.DataFrame, trace: Trace, scopes: pl.DataFrame) -> Su
         other=enclosing(found, scopes, "purpose").filter(pl.col("purpose") == "other")["transfer_id"],
         within=enclosing(found, announcing, "purpose").select("transfer_id", "scope_id"),
         threads=trace.ranges["thread"].unique(),
+        issuing=issuing(found, trace),
     )
 
 

@@ -12,16 +12,21 @@ import polars as pl
 
 from nsysparse.alignment import LANE, align
 from nsysparse.kinds import ANNOTATED, NCCL
-from nsysparse.meeting import copy_pairs, meetings
+from nsysparse.leftovers import beside_transfers
+from nsysparse.meeting import Met, meetings
 from nsysparse.naming import named_pairs
 from nsysparse.ranks import NODE, inferred_ranks
+from nsysparse.sides import other_side
+
+OTHER_SIDE = pl.lit("other side: ")
 
 
 def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     """Add `pair_id`, `pairing`, `pairing_proof` and `is_movement` to the transfers of all traces together.
 
     Args:
-        transfers: Columns of `Found` plus `transfer_id` and `purpose`, of any number of traces.
+        transfers: Columns of `Found`, `transfer_id`, `purpose`, `told_id` and what ranges say of layer and request, of
+            any number of traces.
         anomalies: Counts sequences that both sides recorded but that do not agree.
 
     Returns:
@@ -30,16 +35,32 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     """
     ranked = _with_ranks(_with_gpu(transfers), anomalies)
     named = named_pairs(ranked, anomalies)
-    members = pl.concat([named["send"], named["recv"]])
-    rest = ranked.filter(~pl.col("transfer_id").is_in(members.implode()))
-    copied = copy_pairs(rest)
-    lanes = _with_lanes(rest)
+    lanes = _with_lanes(_without(ranked, named))
     aligned = align(lanes, anomalies)
-    pairs = pl.concat([named, copied, aligned.select("send", "recv", "pairing", "proof")])
-    paired = _join_pairs(ranked, pairs, anomalies)
+    pairs = pl.concat([named, aligned.select("send", "recv", "pairing", "proof")])
     # What a realigned lane leaves over is known to have its other side outside the capture.
     slid = lanes.join(aligned.filter("slid").select(*LANE).unique(), on=LANE, how="semi", nulls_equal=True)
-    return _count_movements(paired, lanes, slid["transfer_id"], anomalies).drop("node")
+    seen_twice = lanes.filter(pl.col("side").n_unique().over(LANE) == 2)  # noqa: PLR2004 (both sides)
+    left = (
+        _without(ranked, pairs)
+        .filter(~pl.col("transfer_id").is_in(slid["transfer_id"].implode()))
+        .join(seen_twice.select("transfer_id", "source", "target"), on="transfer_id", how="left")
+    )
+    own_copy = pl.col("is_self").fill_null(value=False)
+    sided = left.filter(pl.col("side").is_in(["send", "recv"]))
+    compared = _lesser_sides(sided.filter(pl.col("source").is_not_null() | own_copy))
+    may_meet = pl.col("side").is_in(["send", "recv", "copy"]) | (pl.col("transport") == ANNOTATED)
+    met = meetings(left.filter(pl.col("source").is_null() & ~own_copy & may_meet), anomalies)
+    told = met.pairs.with_columns(pairing=pl.lit("positional"), proof=pl.lit(None, dtype=pl.String))
+    paired = _join_pairs(ranked, pl.concat([pairs, told]), anomalies)
+    counted = _count_movements(paired, compared, met, anomalies)
+    _warn_of_annotations(counted, met, anomalies)
+    return counted.drop("node")
+
+
+def _without(transfers: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    members = pl.concat([pairs["send"], pairs["recv"]])
+    return transfers.filter(~pl.col("transfer_id").is_in(members.implode()))
 
 
 def _with_gpu(transfers: pl.DataFrame) -> pl.DataFrame:
@@ -104,14 +125,16 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
     numbered = pairs.sort("recv", "send").with_row_index("pair_id").with_columns(pl.col("pair_id").cast(pl.UInt32))
     members = pl.concat(
         [
-            numbered.select("pair_id", "pairing", pairing_proof="proof", transfer_id="send", partner="recv"),
-            numbered.select("pair_id", "pairing", pairing_proof="proof", transfer_id="recv", partner="send"),
+            numbered.select(
+                "pair_id", "pairing", pairing_proof="proof", transfer_id=role, partner=other, acts_as=pl.lit(role)
+            )
+            for role, other in (("send", "recv"), ("recv", "send"))
         ]
     )
     joined = transfers.join(members, on="transfer_id", how="left", maintain_order="left")
     partner = transfers.select(
         partner="transfer_id", partner_start="start_ns", partner_purpose="purpose", partner_rule="purpose_rule",
-        partner_bytes="bytes", partner_source="bytes_source", partner_transport="transport",
+        partner_bytes="bytes", partner_source="bytes_source", partner_transport="transport", partner_side="side",
     )  # fmt: skip
     joined = joined.join(partner, on="partner", how="left", maintain_order="left")
     # An annotation that says KV is surer than one side's surroundings that say otherwise.
@@ -120,7 +143,7 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
     if disagree:
         anomalies["sides-disagree-on-purpose"] += disagree
     informs = overruled | ((pl.col("purpose") == "unknown") & pl.col("partner_purpose").is_in(["kv", "other"]))
-    receives = pl.col("side") == "recv"
+    receives = pl.col("acts_as") == "recv"
     # What moved the data says more than an annotation does; else the receive side unless only the send side has an
     # interval.
     told, partner_told = (pl.col(name) == ANNOTATED for name in ("transport", "partner_transport"))
@@ -134,55 +157,52 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
         .otherwise(pl.col("start_ns").is_not_null() & pl.col("partner_start").is_null())
     )
     return joined.with_columns(
+        # Of two that do not say their sides nothing tells which is which.
+        side=pl.coalesce("side", pl.when(pl.col("partner_side").is_not_null()).then("acts_as")),
         purpose=pl.when(informs).then("partner_purpose").otherwise("purpose"),
-        purpose_rule=pl.when(informs)
-        .then(pl.concat_str(pl.lit("other side: "), "partner_rule"))
-        .otherwise("purpose_rule"),
+        purpose_rule=pl.when(informs).then(OTHER_SIDE + pl.col("partner_rule")).otherwise("purpose_rule"),
         bytes=pl.coalesce("bytes", "partner_bytes"),
         bytes_source=pl.coalesce("bytes_source", "partner_source"),
         is_movement=pl.when(pl.col("pair_id").is_not_null()).then(stands).otherwise(pl.lit(value=True)),
     ).drop(
-        "partner",
+        "acts_as",
         "partner_start",
         "partner_purpose",
         "partner_rule",
         "partner_bytes",
         "partner_source",
         "partner_transport",
+        "partner_side",
     )
 
 
 def _count_movements(
-    transfers: pl.DataFrame, lanes: pl.DataFrame, realigned: pl.Series, anomalies: Counter[str]
+    transfers: pl.DataFrame, compared: pl.DataFrame, met: Met, anomalies: Counter[str]
 ) -> pl.DataFrame:
-    """Of transfers that may have been seen from both sides but did not pair, let only one side stand."""
-    seen_twice = lanes.filter(pl.col("side").n_unique().over(LANE) == 2)  # noqa: PLR2004 (both sides)
-    unpaired = (
-        transfers.filter(pl.col("pair_id").is_null() & pl.col("side").is_in(["send", "recv"]))
-        .filter(~pl.col("transfer_id").is_in(realigned.implode()))
-        .join(seen_twice.select("transfer_id", "source", "target"), on="transfer_id", how="left")
-        .with_columns(
-            own_copy=pl.col("is_self").fill_null(value=False),
-            decided=pl.col("purpose") != "unknown",
-            sending=pl.col("side") == "send",
-        )
-    )
-    alone = pl.col("source").is_null() & ~pl.col("own_copy")
-    compared = _lesser_sides(unpaired.filter(~alone))
-    met, sizes = meetings(unpaired.filter(alone), anomalies)
-    silent = [*compared["transfer_id"], *met]
-    remote = compared.filter(~pl.col("own_copy")).height + len(met)
+    """Of transfers that may have been seen from both sides but did not pair, let only one side stand.
+
+    What stands learns its purpose from what is silent for it.
+    """
+    silent = pl.concat([compared["transfer_id"], met.silent["transfer_id"].unique()])
+    remote = compared.filter(~pl.col("is_self").fill_null(value=False)).height + met.silent["transfer_id"].n_unique()
     if remote:
         anomalies["movements-counted-by-side"] += remote
-    learned = pl.DataFrame(sizes, schema=["transfer_id", "met_bytes", "met_source"], orient="row").cast(
-        {"transfer_id": pl.UInt32, "met_bytes": pl.Int64, "met_source": pl.String}
+    said = transfers.filter(pl.col("purpose") != "unknown").select("transfer_id", "purpose", "purpose_rule")
+    told = (
+        met.silent.join(said, on="transfer_id", maintain_order="left")
+        .unique("standing", keep="first", maintain_order=True)
+        .select(told_purpose="purpose", told_rule=OTHER_SIDE + pl.col("purpose_rule"), transfer_id="standing")
     )
-    joined = transfers.join(learned, on="transfer_id", how="left", maintain_order="left")
-    return joined.with_columns(
-        is_movement=pl.col("is_movement") & ~pl.col("transfer_id").is_in(silent),
-        bytes=pl.coalesce("bytes", "met_bytes"),
-        bytes_source=pl.coalesce("bytes_source", "met_source"),
-    ).drop("met_bytes", "met_source")
+    learns = (pl.col("purpose") == "unknown") & pl.col("told_purpose").is_not_null()
+    return (
+        transfers.join(told, on="transfer_id", how="left", maintain_order="left")
+        .with_columns(
+            is_movement=pl.col("is_movement") & ~pl.col("transfer_id").is_in(silent.implode()),
+            purpose=pl.when(learns).then("told_purpose").otherwise("purpose"),
+            purpose_rule=pl.when(learns).then("told_rule").otherwise("purpose_rule"),
+        )
+        .drop("told_purpose", "told_rule")
+    )
 
 
 def _lesser_sides(both: pl.DataFrame) -> pl.DataFrame:
@@ -191,6 +211,11 @@ def _lesser_sides(both: pl.DataFrame) -> pl.DataFrame:
     On a tie the side whose surroundings say more, and else the receives stand: decode waits there.
     """
     key = ["communicator", "source", "target", "own_copy"]
+    both = both.with_columns(
+        own_copy=pl.col("is_self").fill_null(value=False),
+        decided=pl.col("purpose") != "unknown",
+        sending=pl.col("side") == "send",
+    )
     tally = both.group_by(key).agg(
         sends=pl.col("sending").sum(),
         recvs=(~pl.col("sending")).sum(),
@@ -202,3 +227,15 @@ def _lesser_sides(both: pl.DataFrame) -> pl.DataFrame:
         (pl.col("sends") == pl.col("recvs")) & (pl.col("sends_decided") > pl.col("recvs_decided"))
     )
     return doubled.filter(pl.col("sending") != more)
+
+
+def _warn_of_annotations(transfers: pl.DataFrame, met: Met, anomalies: Counter[str]) -> None:
+    """Count annotations that count beside what another source recorded of perhaps the same data."""
+    annotated = transfers.filter(pl.col("transport") == ANNOTATED)["transfer_id"]
+    told_of = other_side(transfers, "transport").filter(pl.col("far_transport") != ANNOTATED)["transfer_id"]
+    stood_for = met.silent.filter(~pl.col("transfer_id").is_in(annotated.implode()))["standing"]
+    beside = beside_transfers(
+        transfers, pl.concat([told_of, stood_for]), pl.concat([met.silent["transfer_id"], met.silent["standing"]])
+    )
+    if beside:
+        anomalies["annotations-beside-transfers"] += beside

@@ -1,4 +1,4 @@
-"""The other side of a pair: a movement that both its sides recorded is two transfers with one `pair_id`."""
+"""Which side of a movement a transfer is, and the other side of a pair: two transfers with one `pair_id`."""
 
 import polars as pl
 
@@ -17,3 +17,14 @@ def other_side(transfers: pl.DataFrame, *facts: str) -> pl.DataFrame:
     far = paired.select("pair_id", far_id="transfer_id", **{f"far_{name}": name for name in facts})
     met = paired.select("transfer_id", "pair_id").join(far, on="pair_id")
     return met.filter(pl.col("far_id") != pl.col("transfer_id")).drop("pair_id", "far_id")
+
+
+def acts_as() -> pl.Expr:
+    """Whether a transfer sends or receives for its process; null where nothing says it.
+
+    A copy has both its ends: one of which an end is the device that made it has its other end elsewhere.
+    """
+    own = pl.concat_str("trace_id", pl.lit(":"), "gpu")
+    at_source, at_target = ((pl.col(end) == own).fill_null(value=False) for end in ("src_end", "dst_end"))
+    copied = pl.when(at_source & ~at_target).then(pl.lit("send")).when(at_target & ~at_source).then(pl.lit("recv"))
+    return pl.when(pl.col("side") == "copy").then(copied).otherwise("side")

@@ -13,9 +13,10 @@ from collections import Counter
 import polars as pl
 
 from nsysparse.evidence.carriers import LIBRARIES, Surroundings, carried
+from nsysparse.evidence.issuing import issuing
 from nsysparse.evidence.ranges import ANNOUNCED, called, nested
 
-__all__ = ["Surroundings", "count_once"]
+__all__ = ["Surroundings", "count_once", "issuing"]
 
 
 def count_once(
@@ -30,10 +31,10 @@ def count_once(
         anomalies: Counts rows that lie inside a transfer but carry more than it.
 
     Returns:
-        The rows that stand, in the same order, with `evidence`; a row that an announcing start/end range lies around
-        has its `scope_id`, and its size and purpose where it knew none.
+        The rows that stand, in the same order, with `evidence` and `told_id`, the outermost announcing range that they
+        stand for; one of a start/end range has its `scope_id`, and its size and purpose where it knew none.
     """
-    standing = nested(found, scopes)
+    standing = nested(found, scopes).with_columns(told_id=pl.lit(None, dtype=pl.UInt32))
     # What carried a library's transfer is settled first: a range is then compared with the transfer alone.
     for library in LIBRARIES:
         standing = carried(standing, library, around, anomalies)

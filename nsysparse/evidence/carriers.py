@@ -30,11 +30,13 @@ class Surroundings:
         other: Rows that are traffic of the model or of its weights.
         within: `transfer_id` and `scope_id`, the innermost push/pop range around the call that announces a transfer.
         threads: Threads that have ranges of their own: no service thread of NCCL has.
+        issuing: From `issuing`: in which calls NCCL issued what it moves without a kernel.
     """
 
     other: pl.Series
     within: pl.DataFrame
     threads: pl.Series
+    issuing: pl.DataFrame
 
 
 def carried(found: pl.DataFrame, transport: str, around: Surroundings, anomalies: Counter[str]) -> pl.DataFrame:
@@ -48,7 +50,7 @@ def _carried(
     found: pl.DataFrame, transport: str, carrier: str, around: Surroundings, anomalies: Counter[str]
 ) -> pl.DataFrame:
     whole, parts = _rows(found, transport, around), _rows(found, carrier, around)
-    posted = whole.filter(pl.col("start_ns").is_null() & pl.lit(transport in _POSTED))
+    posted = _posted(whole.filter(pl.col("start_ns").is_null()), transport, around.issuing)
     whole = whole.filter(pl.col("start_ns").is_not_null())
     # What was over inside its call has no interval of its own: it lasted no longer than that call.
     parts = parts.with_columns(
@@ -60,7 +62,11 @@ def _carried(
     rest = parts.join(submitted, on="transfer_id", how="anti")
     placed = pl.concat([submitted, _placed(whole, rest)])
     if transport == NCCL:
-        placed = _by_service_threads(placed, whole, parts, around.threads)
+        kernels = placed.filter(pl.col("component") >= 0)
+        served = _by_service_threads(kernels, whole, parts, around.threads)
+        submitted = placed.filter(pl.col("component") < 0)
+        left = parts.join(pl.concat([submitted, served]), on="transfer_id", how="anti")
+        placed = pl.concat([submitted, served, _by_engines(posted, left, around.threads)])
     if placed.is_empty():
         return found
     kept = _fitting(placed, pl.concat([_known(whole), _alone(posted)]))
@@ -125,22 +131,44 @@ def _no_parts(parts: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
+def _posted(endless: pl.DataFrame, transport: str, issuing: pl.DataFrame) -> pl.DataFrame:
+    """Transfers of unknown end with `begin`, `end`, the call in which they issued what carries them, and `component`.
+
+    Those of one call, as of a group of NCCL's, are one component together, numbered below those of the others; `sole`
+    tells the rest.
+    """
+    if transport == NCCL:
+        called = endless.join(issuing, on="transfer_id")
+    else:
+        called = endless.filter(pl.lit(transport in _POSTED) & pl.col("call_start_ns").is_not_null()).with_columns(
+            begin="call_start_ns", end="call_end_ns"
+        )
+    together = ["process", "thread", "begin", "end"] if transport == NCCL else ["transfer_id"]
+    return called.with_columns(
+        component=-1 - pl.col("transfer_id").cast(pl.Int64).min().over(together),
+        sole=pl.len().over(together) == 1,
+    )
+
+
 def _alone(posted: pl.DataFrame) -> pl.DataFrame:
-    """Transfers of unknown end: each a component by itself, numbered below those of the others."""
-    return posted.select("transfer_id", "process", "bytes", component=-1 - pl.col("transfer_id").cast(pl.Int64))
+    return posted.select("transfer_id", "process", "bytes", "component")
 
 
 def _submitted(posted: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     """Parts whose own call lies in the call of a transfer that has no end, on its thread."""
     called = parts.filter(pl.col("call_start_ns").is_not_null())
-    edges = {"begin": "call_start_ns", "end": "call_end_ns"}
     held = innermost(
-        called.select("thread", item="transfer_id", **edges), posted.select("thread", holder="transfer_id", **edges),
+        called.select("thread", item="transfer_id", begin="call_start_ns", end="call_end_ns"),
+        posted.select("thread", "begin", "end", holder="transfer_id"),
         "thread",
-    ).rename({"item": "transfer_id", "holder": "owner"})  # fmt: skip
-    return called.select(_PART).join(held, on="transfer_id", maintain_order="left").with_columns(
-        component=-1 - pl.col("owner").cast(pl.Int64), sole=pl.lit(value=True)
-    )  # fmt: skip
+    ).rename({"item": "transfer_id", "holder": "owner"})
+    owners = posted.select("component", "sole", owner="transfer_id")
+    return (
+        called.select(_PART)
+        .join(held, on="transfer_id", maintain_order="left")
+        .join(owners, on="owner", maintain_order="left")
+        .select(*_PART, "owner", "component", "sole")
+    )
 
 
 def _placed(whole: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
@@ -195,7 +223,7 @@ def _edges(rows: pl.DataFrame) -> tuple[Ints, Ints]:
 
 def _known(whole: pl.DataFrame) -> pl.DataFrame:
     """Transfers with the component of those of their process that overlap."""
-    found = [_alone(whole).clear()]
+    found = [_alone(whole.with_columns(component=pl.lit(0, pl.Int64))).clear()]
     for (key,), rows in whole.group_by("process", maintain_order=True):
         starts, ends = _edges(rows)
         component = np.searchsorted(merge(starts, ends)[0], starts, side="right") - 1
@@ -214,3 +242,23 @@ def _by_service_threads(
     ).join(whole.select("thread").unique(), on="thread", how="anti")
     named = pl.col("thread").is_in(threads.implode())
     return placed.join(service.filter(~named), on="thread", how="semi")
+
+
+def _by_engines(posted: pl.DataFrame, parts: pl.DataFrame, threads: pl.Series) -> pl.DataFrame:
+    """Copies of NCCL's own threads that are as large as a call without kernel of their process that began before them.
+
+    Each such call has one; a thread that copies anything else is none of NCCL's.
+    """
+    own = parts.filter(~pl.col("thread").is_in(threads.implode()), pl.col("call_start_ns").is_not_null())
+    calls = posted.select("component", "begin", "process", "bytes", owner="transfer_id", sole=pl.lit(value=True))
+    met = (
+        own.sort("call_start_ns", "transfer_id")
+        .join_asof(
+            calls.drop_nulls("bytes").sort("begin", "owner"), left_on="call_start_ns", right_on="begin",
+            by=["process", "bytes"], strategy="backward", check_sortedness=False,
+        )
+        .filter(pl.col("owner").is_not_null())
+        .unique("owner", keep="first", maintain_order=True)
+    )  # fmt: skip
+    others = own.join(met, on="transfer_id", how="anti")
+    return met.join(others, on="thread", how="anti").select(*_PART, "owner", "component", "sole")

@@ -19,7 +19,7 @@ def nested(found: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
     told twice, and only where no name differs.
     """
     styled = scopes.filter(pl.col("style").is_in(_STYLES)).select("style", "layer", "request", scope_id="range_id")
-    ranges = found.filter(pl.col("transport") == ANNOUNCED[0]).join(styled, on="scope_id")
+    ranges = found.filter(pl.col("transport") == ANNOTATED).join(styled, on="scope_id")
     silent = _stacked(ranges.filter(pl.col("style") == "push_pop"))
     rest = ranges.filter(~pl.col("transfer_id").is_in(silent))
     silent += _told_twice(rest)
@@ -113,10 +113,13 @@ def called(found: pl.DataFrame, transport: str, scopes: pl.DataFrame) -> pl.Data
     # A push/pop range is found around the call anyway, and its size divided by the rule for several calls.
     spans = pl.col("style") != "push_pop"
     fills = spans & pl.col("alone") & pl.col("bytes").is_null()
-    # The name tells which transfer of the other side it met; NCCL's messages keep an order, which tells more.
-    unnamed = pl.col("alone") & (pl.col("transport") != NCCL)
+    # The name tells what of the other side they met, several together; NCCL's messages keep an order: that tells more.
+    unnamed = pl.col("transport") != NCCL
     return noted.with_columns(
         scope_id=pl.coalesce("scope_id", pl.when(spans & pl.col("sure")).then("own_scope")),
+        told_id=pl.coalesce(pl.when("sure").then("own_scope"), "told_id"),
+        # A kernel without its call has the side that the range around its launch says.
+        side=pl.coalesce("side", pl.when(pl.col("said_side").is_in(_DIRECTED)).then("said_side")),
         match_key=pl.coalesce("match_key", pl.when(unnamed & pl.col("sure")).then("said_key")),
         bytes=pl.when(fills).then("said_bytes").otherwise("bytes"),
         bytes_source=pl.when(fills).then("said_source").otherwise("bytes_source"),
@@ -171,7 +174,7 @@ def _owners(calls: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFrame:
     """For each call the announcing range that is about it, where there is one: none that says the other direction.
 
     Returns:
-        `transfer_id`, `owner`, and `sure`: whether another range of the same size may be meant as well.
+        `transfer_id`, `owner`, and `sure`: whether no other range of the same size may be meant as well.
     """
     found: list[pl.DataFrame] = []
     taken = pl.Series([], dtype=pl.UInt32)

@@ -7,12 +7,14 @@ from nsysparse.analysis import AnalysisWarning
 MESSAGES = {
     "annotated-bytes-differ": "annotations whose bytes differ from NCCL's own payload; the payload was used",
     "annotations-around-both-sides": "annotations around sends and receives alike, whose bytes fit neither",
+    "annotations-beside-transfers": "annotations that stand as movements of their own beside transfers that other"
+    " sources recorded: if they tell of the same data it counts twice",
     "bytes-differ-from-model": "requests that moved over 5 % more or less than the model says: another model, an 8-bit"
     " cache, several ranks, reused prefixes, or transfers outside the capture",
     "calls-without-time-or-thread": "CUDA calls without start, end or thread; what they launched has no launch",
     "counters-impossible": "counter values below zero or far above what a link can carry, left out",
     "counters-in-unknown-units": "samples of network adapters in a unit that is not known, left out",
-    "counters-with-impossible-times": "counter samples that end before they start, left out",
+    "counters-with-impossible-times": "counter samples that end before they start or last for days, left out",
     "gpu-work-without-device": "GPU operations without a device, left out",
     "weights-do-not-fit": "annotations whose layer_bytes or request_bytes are not one number for each; divided evenly",
     "attributions-too-many": "movements that name too many layers times requests; their requests were left out",
@@ -37,7 +39,7 @@ MESSAGES = {
     " movement of the standing side's size, beyond that both sides were counted",
     "nixl-completions-without-post": "completions of NIXL requests whose post was not recorded, or that follow another"
     " completion of the same post; no transfer was made of them",
-    "nixl-never-completed": "NIXL transfers whose completion was not recorded: their time is unknown",
+    "nixl-never-completed": "NIXL transfers whose completion was not recorded, or days later: their time is unknown",
     "payloads-not-decodable": "payloads of NCCL or NIXL ranges that fit no schema of the file",
     "nccl-trace-rows-experimental": "files with rows of `nsys -t nccl`, whose JSON is not documented: reading them is"
     " experimental, so compare with a capture that traces NVTX",
@@ -52,7 +54,7 @@ MESSAGES = {
     "sends-without-proven-order": "sends that nothing names though steps and the number of layers are known: one too"
     " many or too few, several threads, or a capture that begins within a step; they stay unattributed",
     "ranges-never-closed": "NVTX ranges that nobody closed; they end with the recording",
-    "ranges-with-impossible-times": "NVTX ranges that end before they start, left out",
+    "ranges-with-impossible-times": "NVTX ranges that end before they start or last for days, left out",
     "ranges-without-thread": "NVTX ranges without a thread, left out",
     "ranks-inferred": "transfers whose own rank follows only from whom the nodes of their communicator name: right"
     " where all its ranks are in the files; else flows of several ranks may be taken for one",
@@ -60,7 +62,7 @@ MESSAGES = {
     " it; counted beside it",
     "rates-above-peak": "movements faster than the link's peak: bytes, pairing or link are wrong",
     "groups-on-several-devices": "transfers of groups whose kernels ran on several devices: which ran where is unknown",
-    "ucx-rows-with-impossible-times": "UCX operations that end before they start, left out",
+    "ucx-rows-with-impossible-times": "UCX operations that end before they start or last for days, left out",
     "ucx-rows-without-thread": "UCX operations without a thread, left out",
     "sides-disagree-on-purpose": "pairs of which one side says KV and the other says not; taken for KV",
     "sizes-impossible": "sizes above 2^48 bytes in payloads, annotations or copies, taken for unknown",

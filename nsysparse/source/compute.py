@@ -9,7 +9,7 @@ from nsysparse.intervals import merge
 from nsysparse.source import schema
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
-from nsysparse.source.usable import MAX_GPU_WORK_NS, MAX_TIME_NS
+from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
 
 
 def read_compute(export: Export, trace_id: str, ops: pl.DataFrame) -> dy.DataFrame[Compute]:
@@ -26,7 +26,7 @@ def read_compute(export: Export, trace_id: str, ops: pl.DataFrame) -> dy.DataFra
     placed = pl.concat(work).drop_nulls(["start_ns", "end_ns", "device_id"])
     sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & (
         pl.col("end_ns") - pl.col("start_ns")
-    ).is_between(1, MAX_GPU_WORK_NS)
+    ).is_between(1, LONGEST_NS)
     known = placed.filter(sane).with_columns(process=thread_process(pl.col("global_pid")))
     keyed = with_gpu(export, known).with_columns(device=device_key())
     # A device without compute has an interval of no length: nothing is hidden there, which is not the same as unknown.

@@ -11,7 +11,7 @@ from nsysparse.source import pack_kernels, schema
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.launches import with_launches
-from nsysparse.source.usable import MAX_BYTES, MAX_GPU_WORK_NS, usable_times
+from nsysparse.source.usable import MAX_BYTES, usable_times
 
 _OF_SOME_KIND = ("grid_x", "src_device_id", "dst_device_id", "copy_count")  # of kernels, of copies
 _MAX_DEVICES, _MAX_BATCH = 2**16, 2**32  # beyond these an ordinal or a count means "not recorded", or damage
@@ -37,7 +37,7 @@ def read_gpu_ops(
     placed = ops.filter(pl.col("device_id").is_not_null())
     if placed.height < ops.height:
         anomalies["gpu-work-without-device"] += ops.height - placed.height
-    ops = usable_times(placed, "gpu-work", anomalies, longest=MAX_GPU_WORK_NS, open_ended=False)
+    ops = usable_times(placed, "gpu-work", anomalies, open_ended=False)
     order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
     ops = (
         ops.sort(*order, "graph_node_id", *_OF_SOME_KIND, nulls_last=True)

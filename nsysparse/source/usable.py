@@ -4,8 +4,8 @@ from collections import Counter
 
 import polars as pl
 
-MAX_TIME_NS = 2**62
-MAX_GPU_WORK_NS = 2**50  # 13 days: no kernel runs longer, and sums of thousands such still fit 64 bits
+MAX_TIME_NS = 2**61  # 73 years, which the ns since 1970 fit; the time between any two of them fits 64 bits
+LONGEST_NS = 2**50  # 13 days: nothing of a capture lasts longer, and sums of thousands such still fit 64 bits
 MAX_BYTES = 2**48  # 256 TiB: no message is larger, and sums of a million such still fit 64 bits
 
 
@@ -13,7 +13,7 @@ def usable_times(
     frame: pl.DataFrame,
     what: str,
     anomalies: Counter[str],
-    longest: int = 2 * MAX_TIME_NS - 1,
+    longest: int = LONGEST_NS,
     *,
     open_ended: bool = True,
 ) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 from nsysparse.frames import Found, found_frame, pid
 from nsysparse.source import nixl_domain, schema
 from nsysparse.source.trace import Trace
+from nsysparse.source.usable import LONGEST_NS
 
 NAME = "nixl"
 ABOUT = "NIXL reads and writes, from their post to the mark of their completion"
@@ -35,9 +36,8 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     posts = events.filter((pl.col("style") == "push_pop") & pl.col("name").is_in(list(nixl_domain.POSTS)))
     marks = events.filter((pl.col("style") == "mark") & (pl.col("name") == nixl_domain.COMPLETE))
     completions = _completions(posts, marks)
-    done = posts.join(completions, on="range_id", how="left").sort(
-        "process", "thread", "start_ns", "end_ns", "range_id"
-    )
+    met = posts.join(completions, on="range_id", how="left").with_columns(done_ns=_in_time())
+    done = met.sort("process", "thread", "start_ns", "end_ns", "range_id")
     unfinished = done["done_ns"].null_count()
     if unfinished:
         trace.anomalies["nixl-never-completed"] = unfinished
@@ -63,6 +63,11 @@ def _completions(posts: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     )
     first = events.filter(~pl.col("is_post") & pl.col("post").is_not_null()).unique("post", keep="first")
     return first.select(range_id="post", done_ns="start_ns")
+
+
+def _in_time() -> pl.Expr:
+    """When a transfer was done, unless that is longer after its post than anything lasts."""
+    return pl.when(pl.col("done_ns") - pl.col("start_ns") <= LONGEST_NS).then("done_ns")
 
 
 def _transfers(trace: Trace, done: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,8 @@ from nsysparse.frames import Found
 from nsysparse.pairing import pair
 
 MIB = 2**20
-SCHEMA = {**Found.create_empty().schema, "transfer_id": pl.UInt32}
+SAID = dict.fromkeys(("layer_text", "layer_provenance", "request_text", "request_provenance"), pl.String)
+SCHEMA = {**Found.create_empty().schema, "transfer_id": pl.UInt32, "told_id": pl.UInt32, **SAID}
 
 
 def lane(

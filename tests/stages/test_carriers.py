@@ -220,9 +220,49 @@ def more_than_the_one_it_lies_in() -> TraceBuilder:
     return builder
 
 
+def without_kernel(call: str, *, grouped: bool = False, by: int = 1) -> TraceBuilder:
+    """Copy engines move what NCCL sends: the call, or the end of its group, issues the copy."""
+    builder, process, thread = started()
+    if grouped:
+        thread.nccl("ncclGroupStart", 900, 950)
+    thread.nccl(call, 1_000, 1_900, communicator=7, nbytes=MIB, peer=1)
+    if grouped:
+        thread.nccl("ncclGroupEnd", 2_000, 3_000)
+    at = 2_500 if grouped else 1_500
+    peer_copy(process, process.thread(tid=by), at, (10_000, 50_000), MIB)
+    return builder
+
+
+@scene
+def put_by_a_copy() -> TraceBuilder:
+    return without_kernel("ncclPutSignal")
+
+
+@scene
+def put_in_a_group_by_a_copy() -> TraceBuilder:
+    return without_kernel("ncclPutSignal", grouped=True)
+
+
+@scene
+def sent_by_a_copy_of_nccls_thread() -> TraceBuilder:
+    return without_kernel("ncclSend", by=9)
+
+
+@scene
+def a_copy_after_a_put() -> TraceBuilder:
+    builder, process, thread = started()
+    thread.nccl("ncclPutSignal", 1_000, 1_900, communicator=7, nbytes=MIB, peer=1)
+    peer_copy(process, thread, 2_500, (10_000, 50_000), MIB)
+    return builder
+
+
 @pytest.mark.parametrize(
     ("build", "counted"),
     [
+        (put_by_a_copy, [("nccl", MIB, f"memcpy x1 ({MIB} bytes)")]),
+        (put_in_a_group_by_a_copy, [("nccl", MIB, f"memcpy x1 ({MIB} bytes)")]),
+        (sent_by_a_copy_of_nccls_thread, [("nccl", MIB, f"memcpy x1 ({MIB} bytes)")]),
+        (a_copy_after_a_put, [("nccl", MIB, None), ("memcpy", MIB, None)]),
         (over_inside_their_calls, [("nixl", 2 * MIB, f"ucx x2 ({2 * MIB} bytes)")]),
         (never_completed, [("nixl", 2 * MIB, f"ucx x2 ({2 * MIB} bytes)")]),
         (annotated_and_carried_by_a_copy, [("nixl", MIB, f"memcpy x1 ({MIB} bytes); annotated")]),

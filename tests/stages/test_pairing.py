@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from nsysparse.frames import Found
 from nsysparse.pairing import pair
 
-SCHEMA = {**Found.create_empty().schema, "transfer_id": pl.UInt32}
+SAID = dict.fromkeys(("layer_text", "layer_provenance", "request_text", "request_provenance"), pl.String)
+SCHEMA = {**Found.create_empty().schema, "transfer_id": pl.UInt32, "told_id": pl.UInt32, **SAID}
 
 
 def transfers(*rows: dict[str, object]) -> pl.DataFrame:
@@ -317,9 +318,9 @@ def test_one_group_of_unknown_size_meets_many_of_different_sizes_each_once() -> 
 
 
 def test_too_many_that_agree_in_too_little_are_counted_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsysparse.meeting.MOST_CANDIDATES", 3)
-    sends = [send(None, peer=None, communicator=str(10 + index)) for index in range(2)]
-    receives = [recv(8 + index, peer=None, communicator=None) for index in range(2)]
+    monkeypatch.setattr("nsysparse.meeting.MOST_STEPS", 3)
+    sends = [send(None, peer=None, communicator=str(10 + index), process=10 + index) for index in range(2)]
+    receives = [recv(8 + index, peer=None, communicator=None, process=20 + index) for index in range(2)]
     frame, anomalies = paired(*sends, *receives)
     assert len(standing(frame)) == 4
     assert anomalies["meetings-too-many"] == 2
