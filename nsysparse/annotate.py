@@ -174,6 +174,7 @@ def _nothing(**_keys: object) -> _Range:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 _ODD = re.compile(r"[^!-$&-~]+")  # all but printable ASCII; % too, so that decoding gives the value back
+_PLAIN = 10**18  # numbers that are written as they are, without a look at what else they might be
 _ODD_IN_LIST = re.compile(r"[^!-$&-+\--~]+")  # the comma as well
 
 
@@ -190,6 +191,8 @@ def _key(key: str) -> str:
 
 def _value(key: str, value: object) -> str:
     """A value as the convention allows it, whatever it is."""
+    if type(value) is int and -_PLAIN < value < _PLAIN:
+        return str(value)
     odd = _ODD_IN_LIST if key in ("request", "requests") else _ODD
     try:
         if not isinstance(value, (list, tuple, range)):
@@ -217,6 +220,8 @@ def _span(layers: Sequence[Any]) -> str | None:
 
 
 def _plain(value: object) -> str:
+    if type(value) is str:
+        return value
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, (bytes, bytearray)):
@@ -225,6 +230,8 @@ def _plain(value: object) -> str:
 
 
 def _quoted(text: str, odd: re.Pattern[str]) -> str:
+    if odd.search(text) is None:
+        return text
     return odd.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass")), text)
 
 

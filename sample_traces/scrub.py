@@ -38,7 +38,7 @@ def scrub(path: Path) -> None:
             db.execute("DELETE FROM META_DATA_CAPTURE WHERE name LIKE '%ENVIRONMENT_VARIABLE%'")
             db.execute("UPDATE META_DATA_CAPTURE SET value = ? WHERE name LIKE '%DISPLAY_NAME'", (HOST,))
             db.execute("UPDATE META_DATA_CAPTURE SET value = '/data' WHERE name LIKE '%_DIR' OR value LIKE '/%'")
-            db.execute("UPDATE META_DATA_CAPTURE SET value = '' WHERE name LIKE '%UUID'")
+            db.execute("UPDATE META_DATA_CAPTURE SET value = '' WHERE name LIKE '%UUID' OR name LIKE '%USER%'")
         ours = "SELECT DISTINCT globalTid >> 24 FROM NVTX_EVENTS"
         for table, column in (
             ("PROCESSES", "globalPid"),
