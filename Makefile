@@ -65,7 +65,8 @@ smoke: setup  ## the built wheel works in a clean environment, outside this fold
 	"$$dir/venv/bin/python" -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements.lock; \
 	"$$dir/venv/bin/python" -m pip install $(PIP_FLAGS) --no-deps "$$dir"/*.whl; \
 	cd "$$dir"; venv/bin/nsysparse report "$(CURDIR)/$(SAMPLE)" --link ib-ndr -q | head -1; \
-	test -s reports/pd-oneprofile.html; echo "smoke: the wheel works"
+	test -s reports/pd-oneprofile.html; venv/bin/nsysparse convention | head -1; \
+	venv/bin/nsysparse convention --python -o dropped.py; $(PYTHON) -I -S dropped.py; echo "smoke: the wheel works"
 
 coverage: setup  ## run all tests and show which lines and branches none of them reaches
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
@@ -78,9 +79,10 @@ reports: setup  ## regenerate reports/ from the sample traces
 traces: setup  ## regenerate the synthetic sample traces
 	$(BIN)/python sample_traces/generate.py
 
-bench: setup  ## measure against the bare scan of the same tables (ratios), and growth with the number of transfers
+bench: setup  ## measure against the bare scan of the same tables (ratios), growth with the number of transfers, and the annotation
 	$(BIN)/python tests/benchmarks/report_ratio.py
 	$(BIN)/python tests/benchmarks/growth.py
+	$(BIN)/python tests/benchmarks/annotate_overhead.py
 
 lock:  ## resolve the lock files again (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements.lock --python-version 3.11 --upgrade requirements-build.in

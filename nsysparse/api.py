@@ -10,7 +10,7 @@ import polars as pl
 
 from nsysparse import __version__
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Setting, TraceFacts
-from nsysparse.attribution import agree_between_sides, annotate, settled, shares
+from nsysparse.attribution import agree_between_sides, annotate, request_id, settled, shares
 from nsysparse.catalog.loader import find_model
 from nsysparse.errors import InputError
 from nsysparse.evidence import Surroundings, count_once, issuing
@@ -323,8 +323,10 @@ def _numbered(transfers: pl.DataFrame, first: int) -> pl.DataFrame:
 
 def _announcements(scopes: pl.DataFrame, trace_id: str) -> pl.DataFrame:
     """What the `kv_request` ranges of one trace say: id, start and prompt length."""
-    return scopes.filter((pl.col("kind") == "request") & pl.col("request").is_not_null()).select(
-        request_id="request",
+    told = scopes.filter((pl.col("kind") == "request") & pl.col("request").is_not_null())
+    ids = {text: request_id(text) for text in told["request"].unique()}
+    return told.select(
+        request_id=pl.col("request").replace_strict(ids, return_dtype=pl.String),
         trace_id=pl.lit(trace_id),
         start_ns="start_ns",
         prompt_tokens=pl.col("prompt").cast(pl.Int64, strict=False),

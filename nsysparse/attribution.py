@@ -353,9 +353,14 @@ def _layers(text: str, weights: str | None, layer_count: int | None) -> _Names |
 
 
 def _requests(text: str, weights: str | None) -> _Names | None:
-    """Requests in a comma list; percent-encoded ids are decoded."""
-    ids = tuple(unquote(part, errors="backslashreplace") for part in text.split(",") if part)
+    """Requests in a comma list."""
+    ids = tuple(request_id(part) for part in text.split(",") if part)
     return _named(ids, weights) if 0 < len(ids) <= MAX_REQUESTS else None
+
+
+def request_id(text: str) -> str:
+    """The id of a request as its server knows it; ranges name it percent-encoded."""
+    return unquote(text, errors="backslashreplace")
 
 
 def _named(values: tuple[int | str, ...], weights: str | None) -> _Names:

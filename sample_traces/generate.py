@@ -6,10 +6,13 @@ FOLDER, this one by default, gets `synthetic/*.sqlite` and `manifest.toml`. The 
 """
 
 import hashlib
+import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from recipes import grouped, oneprofile, transports
 from recipes.plan import Answers, known_answers
@@ -25,8 +28,10 @@ def main(target: Path) -> None:
     fixed = tomllib.loads((HERE / "origins.toml").read_text(encoding="utf-8"))
     lines = [*(f"# {line}".rstrip() for line in fixed.pop("head").strip().splitlines()), ""]
     for path, facts in fixed["real"].items():
-        files = {name: _sha256(HERE / name) for name in (path, *facts.pop("companions", ()))}
-        lines += _trace(path, facts | {"synthetic": False}, files, None)
+        counts = facts.pop("counts", None)
+        files = {name: _sha256(HERE / name) for name in (path, *facts.pop("companions", ()), *filter(None, [counts]))}
+        answers = counts and _counted(json.loads((HERE / counts).read_text(encoding="utf-8")))
+        lines += _trace(path, facts | {"synthetic": False}, files, answers)
     told = {}
     for name, recipe in RECIPES.items():
         plan = recipe.build(target / f"synthetic/{name}.sqlite", SEED)
@@ -38,6 +43,25 @@ def main(target: Path) -> None:
         lines += _trace(path, facts, {path: _sha256(target / path)}, answers)
         print(f"{path}: {(target / path).stat().st_size} bytes")
     (target / "manifest.toml").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _counted(counts: dict[str, Any]) -> Answers:
+    """Answers of a recording whose program counted on both sides what it moved."""
+    sent, received = counts["prefill"], counts["decode"]
+    if sent != received:
+        raise ValueError("the sides counted differently")
+    movements = sum(sent["transfers"].values())
+    return {
+        "send_transfers": movements,
+        "recv_transfers": movements,
+        "paired": movements,
+        "total": {"movements": movements, "bytes": sum(sent["layers"]["bytes"])},
+        "styles": sent["transfers"],
+        "layers": sent["layers"],
+        "requests": {
+            name: sums | {"prompt_tokens": counts["prompt_tokens"][name]} for name, sums in sent["requests"].items()
+        },
+    }
 
 
 def _sha256(path: Path) -> str:
@@ -64,7 +88,7 @@ def _table(name: str, content: Answers) -> Iterator[str]:
             yield f"{key} = {_scalar(value)}"
     yield ""
     for key, value in tables.items():
-        yield from _table(f"{name}.{key}", value)
+        yield from _table(f"{name}.{key if re.fullmatch(r'[A-Za-z0-9_-]+', key) else json.dumps(key)}", value)
 
 
 def _scalar(value: object) -> str:

@@ -222,7 +222,7 @@ def test_copies_within_a_device_might_cross_to_another_and_are_counted(tmp_path:
     scene.copy("DtoD", 400, 400, src_device=1)
     fact = scene.trace(tmp_path).capabilities["ipc_copies"]
     assert fact.status == "partial"
-    assert fact.reason.startswith("2 copies (1 kB) within a device")
+    assert fact.reason.startswith("2 copies (1.00 kB) within a device")
     assert "kv_transfer" in fact.fix
 
 

@@ -28,13 +28,13 @@ def sending(builder: TraceBuilder) -> Thread:
 
 
 def test_nothing_around_it_is_unknown(tmp_path: Path) -> None:
-    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
     sending(builder).push_pop("model.layers.0", 50, 200)
     assert decided(builder, tmp_path) == [("unknown", "no rule matched")]
 
 
 def test_our_annotation_makes_it_kv_and_the_innermost_word_wins(tmp_path: Path) -> None:
-    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
     thread = sending(builder)
     thread.push_pop("nccl:all_to_all, op_id = 3", 10, 300)
     thread.push_pop("kv_transfer request=r layer=1", 50, 200, domain="kvx")
@@ -43,14 +43,14 @@ def test_our_annotation_makes_it_kv_and_the_innermost_word_wins(tmp_path: Path) 
 
 def test_all_to_all_of_torch_is_other_only_in_the_default_domain(tmp_path: Path) -> None:
     for domain, expected in ((None, "other"), ("mine", "unknown")):
-        builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+        builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
         sending(builder).push_pop("nccl:all_to_all, op_id = 3", 50, 200, domain=domain)
         assert decided(builder, tmp_path)[0][0] == expected
 
 
 def test_a_kernel_without_call_goes_with_its_stream_if_that_is_of_one_mind(tmp_path: Path) -> None:
     for second, expected in ((True, "other"), (False, "unknown")):
-        builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+        builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
         process = builder.process(pid=1)
         thread = process.thread(tid=1)
         for index, covered in enumerate((True, second)):
@@ -84,7 +84,7 @@ ALL_TO_ALL = [(name, peer) for peer in range(4) for name in ("ncclSend", "ncclRe
 
 @pytest.mark.parametrize("kernels", [True, False])
 def test_a_group_that_sends_to_itself_and_to_others_is_all_to_all(tmp_path: Path, *, kernels: bool) -> None:
-    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
     grouped(builder, ALL_TO_ALL)
     if not kernels:
         builder.omit("CUPTI_ACTIVITY_KIND_KERNEL")
@@ -104,13 +104,13 @@ def test_a_group_that_sends_to_itself_and_to_others_is_all_to_all(tmp_path: Path
     ],
 )
 def test_groups_of_another_shape_stay_unknown(tmp_path: Path, calls: list[tuple[str, int]], rank: int | None) -> None:
-    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
     grouped(builder, calls, rank=rank)
     assert set(decided(builder, tmp_path)) == {("unknown", "no rule matched")}
 
 
 def test_a_group_with_every_rank_is_all_to_all_though_its_own_rank_is_ambiguous(tmp_path: Path) -> None:
-    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
     thread = grouped(builder, ALL_TO_ALL)
     # A second rank of the same communicator and device in this process: which of both sends is open.
     thread.nccl("ncclCommInitRank", 30, 40, communicator=7, nranks=4, rank=1, device=0)
@@ -119,7 +119,7 @@ def test_a_group_with_every_rank_is_all_to_all_though_its_own_rank_is_ambiguous(
 
 def test_a_range_that_says_kv_wins_over_the_shape_of_its_group(tmp_path: Path) -> None:
     for first, last, annotated in ((90, 960, 8), (115, 127, 1)):  # around the group, around its first call
-        builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+        builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
         thread = grouped(builder, ALL_TO_ALL)
         thread.push_pop("kv_transfer request=r layer=1", first, last)
         purposes = [purpose for purpose, _ in decided(builder, tmp_path)]
@@ -127,7 +127,7 @@ def test_a_range_that_says_kv_wins_over_the_shape_of_its_group(tmp_path: Path) -
 
 
 def test_sends_on_a_communicator_with_collectives_are_other_unless_a_range_says_kv(tmp_path: Path) -> None:
-    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
     thread = builder.process(pid=1).thread(tid=1)
     thread.nccl("ncclAllReduce", 10, 20, communicator=7, nbytes=8)
     thread.push_pop("kv_transfer request=r", 290, 320)
@@ -158,7 +158,7 @@ def test_sends_on_a_communicator_with_collectives_are_other_unless_a_range_says_
     ],
 )
 def test_ranges_of_other_traffic(tmp_path: Path, text: str, rule: str | None) -> None:
-    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
     sending(builder).push_pop(text, 50, 200)
     assert decided(builder, tmp_path) == [("other", rule) if rule else ("unknown", "no rule matched")]
 
@@ -168,7 +168,7 @@ def test_a_replay_is_for_what_its_captured_call_was_for_else_for_what_its_launch
         ("kv_transfer layer=1", "eplb: rearrange", "own/kv_transfer"),
         ("model.layers.1", "eplb: rearrange", "weights/eplb"),
     ):
-        builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+        builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**6)
         thread = sending(builder)
         thread.graph_node(1, 105)
         thread.graph_node(11, 150, original=1)
