@@ -14,6 +14,18 @@ class StudyArguments(TypedDict):
 
     layers: int | None
     nccl_buffsize: int | None
+    presets: tuple[str, ...]
+    request_pattern: str | None
+
+
+preset_option = click.option(
+    "--preset",
+    "presets",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="A preset file, stronger than what is built in; or names of built-in presets, only which then speak. May be"
+    " repeated. Default: all that know a trace (`nsysparse presets list`).",
+)
 
 
 def study_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -27,7 +39,12 @@ def study_options(function: Callable[..., None]) -> Callable[..., None]:
         metavar="BYTES",
         help="NCCL_BUFFSIZE of the run, if it was set: what may be buffered proves no rate. Default: NCCL's, 4194304.",
     )
-    return layers(nccl_buffsize(function))
+    request_pattern = click.option(
+        "--request-pattern",
+        metavar="REGEX",
+        help="Finds the id of a request in the text of a range: its group (?P<request>...), else its first.",
+    )
+    return layers(nccl_buffsize(preset_option(request_pattern(function))))
 
 
 def options_of(purpose: str, **arguments: Unpack[StudyArguments]) -> "Options":
