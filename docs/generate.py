@@ -18,7 +18,7 @@ from nsysparse import frames
 from nsysparse.cli import cli
 from nsysparse.cli.export import FRAMES
 from nsysparse.metrics.warnings import MESSAGES
-from nsysparse.presets.loader import FIELDS, Rule, builtin_rules
+from nsysparse.presets.loader import FIELDS, KINDS, Preset, Rule, builtin, builtin_rules
 from nsysparse.source import schema
 from nsysparse.source.schema import TableSpec
 from nsysparse.transports import TRANSPORTS, Transport
@@ -186,9 +186,22 @@ def _columns(schema: type[dy.Schema], written: pl.Schema) -> Iterator[str]:
 
 
 def presets_page() -> Iterator[str]:
-    """The file format, then every built-in rule with its examples."""
+    """The file format, then every built-in preset and rule with its examples."""
     yield from PRESET_FORMAT.strip().splitlines()
     yield ""
+    yield "## Kinds"
+    yield ""
+    yield from _table(("kind", "a range of it is"), ((f"`{kind}`", about) for kind, about in KINDS.items()))
+    yield "## Fields"
+    yield ""
+    yield "What this version does with a field hangs on the kind; those without use here are read for what comes later."
+    yield ""
+    yield from _table(("field", "means"), ((f"`{name}`", FIELD_MEANINGS[name]) for name in FIELDS))
+    yield "## Built-in presets, strongest first"
+    yield ""
+    yield from _table(
+        ("preset", "rules", "speaks in a trace where", "about"), (_preset_row(each) for each in builtin())
+    )
     yield "## Built-in rules, strongest first"
     yield ""
     yield from _table(("rule", "kind", "says", "where", "purpose"), (_rule_row(rule) for rule in builtin_rules()))
@@ -197,61 +210,112 @@ def presets_page() -> Iterator[str]:
     yield "Each example is a test: the rule must match it and find exactly these fields."
     yield ""
     for rule in builtin_rules():
-        yield f"### {rule.preset}/{rule.id}"
+        yield f"### {rule.cite}"
         yield ""
         yield "```toml"
-        yield f"pattern = '{rule.pattern}'"
-        yield from (f"fields.{name} = '{pattern}'" for name, pattern in rule.fields.items())
+        yield f"pattern = {_literal(rule.pattern)}"
+        yield from (f"fields.{name} = {_literal(pattern)}" for name, pattern in rule.fields.items())
+        yield from (f'says.{name} = "{value}"' for name, value in rule.says.items())
         yield "```"
         yield ""
         for example in rule.examples:
             found = ", ".join(f"{name} `{value}`" for name, value in example.fields.items())
-            yield f"- `{example.text}` → {found or 'no field'}"
+            yield f"- `{example.text}` → {'nothing' if rule.drop else found or 'no field'}"
         yield ""
 
 
-PRESET_FORMAT = f"""
+FIELD_MEANINGS = {
+    "layer": "`7`, `0-31` (inclusive) or `all`",
+    "layer_bytes": "bytes of each named layer, with commas",
+    "request": "id, or several with commas",
+    "request_bytes": "bytes of each named request, with commas",
+    "bytes": "size of what moves",
+    "role": "`prefill` or `decode`: what the process, or the side of a transfer, is for",
+    "phase": "`prefill`, `decode` or `mixed`: what a step works on",
+    "prompt": "tokens of the prompt",
+    "layers": "layers of the model",
+    "op": "`send`, `recv`, `put`, `get`, `copy`, `offload` or `load`",
+    "xfer": "id of a transfer, the same on both sides",
+    "peer": "rank or name of the other side",
+    "step": "number of a step of the engine",
+    "tokens": "tokens that a step works on, or that a transfer carries",
+    "requests": "ids of the requests of a step, with commas",
+    "ctx_reqs": "how many requests of a step work on their prompt",
+    "gen_reqs": "how many requests of a step generate",
+    "tp": "tensor-parallel rank or size",
+    "pp": "pipeline-parallel rank or size",
+    "rank": "own rank",
+    "chunk": "which part of a request, `i` or `i/n`",
+    "blocks": "number of cache blocks",
+}
+
+PRESET_FORMAT = """
 # Presets
 
 A preset knows how one program words its NVTX ranges. It turns names into what the later stages need: the kind of range,
-fields such as layer and request, and whether what happens inside moves KV. A preset is a TOML file in
-`nsysparse/presets/builtin/`; this version reads no others.
+fields such as layer and request, and whether what happens inside moves KV. It is a TOML file.
+[Write a preset](../how-to/write-a-preset.md) goes through one step by step.
 
 ```toml
-name = "generic"                        # of the preset; a rule is cited as name/id
-about = "layer and request as people commonly write them, in any domain"
+name = "mine"                           # a rule is cited as name/id
+about = "ranges of my server"
+
+[probe]                                 # without it the rules speak in every trace; see below
+pattern = '^srv:'
+# domain = "NAME"
 
 [[rule]]
-id = "layer-word"
-kind = "layer"                          # see below
-pattern = '(?i)(?:^|[^a-z])layer[ _=:#-]?\\d+(?:[^0-9a-z.]|$)'   # decides whether a name is of this kind
+id = "send"
+kind = "transfer"                       # see Kinds
+pattern = '^srv:send (?P<request>\\w+)/(?P<layer>\\d+)'  # which texts; groups with the name of a field find it
 # purpose = "kv"                        # or "other": what a transfer issued inside is for; leave out when not told
-# default_domain = true                 # match only ranges in NVTX's default domain
-# domain = "NAME"                       # match only ranges in the domain of that name
-[rule.fields]                           # one capture group each
-layer = '(?i)(?:^|[^a-z])layer[ _=:#-]?(\\d+)(?:[^0-9a-z.]|$)'
+# domain = "NAME"                       # only ranges in the domain of that name
+# default_domain = true                 # only ranges in NVTX's default domain
+# drop = true                           # instead of kind: what it matches says nothing
+says = { role = "prefill" }             # fields that the text implies
+[rule.fields]                           # for keys that come in any order: a pattern with one group each
+bytes = '\\bbytes=(\\d+)'
 [[rule.examples]]                       # at least one; they are the rule's tests
-text = "send_kv layer 3"
-fields = {{ layer = "3" }}
+text = "srv:send r1/3 bytes=4096"
+fields = { request = "r1", layer = "3", bytes = "4096" }  # what the text gives, without what `says` adds
 ```
 
-- Fields are {", ".join(f"`{name}`" for name in FIELDS)}.
-  An unknown field, and a rule without example, are errors.
-- Where several rules match one name, each field, the kind and the purpose come from the strongest rule that has them.
-- Of the kinds, `transfer` makes what it says about a call inside it `exact` and gives it its bytes; `role` holds for
-  the whole process; `request` announces a request with its start and prompt length; `offload` and `load` make the
-  copies launched inside, to the host and from it, one transfer. Every other kind is a plain enclosing range. What a
-  range says that is no `transfer` is `nested`.
-- Patterns run in a regex engine whose time is linear in the text (no look-around, no back-references): no name in a
-  trace can make it hang.
-- Names of NCCL's own ranges are never matched.
+- `--preset FILE` of `report`, `export` and `inspect` reads a file; its rules are stronger than all that is built in, and
+  of several files the first is strongest. `--preset NAME` lets only the named built-in presets speak, whatever their
+  probes say. Default: all whose probe matches.
+- A preset speaks in a trace where its probe matches some text of it. Under several `[[probe]]` each must match some text.
+- Where several rules match one text, each field and the purpose come from the strongest rule that has them, the kind from
+  the strongest that is not `scope`. A rule with `drop = true` silences all weaker ones.
+- A rule that is stronger than `own/kv_transfer` and matches its texts too takes its place with its own kind and purpose.
+  `nsysparse presets check FILE TRACE` says which rules a preset overrules.
+- What a range says that is no `transfer` is `nested` ([provenance](../metrics.md#layers-and-requests)). `layer = "all"`
+  in `says` of a `scope` is divided evenly (`estimated`) where the number of layers is known, and gives way to any range
+  that names layers.
+- `--request-pattern REGEX` is a strongest rule that finds only `request`: its group of that name, else its first.
+- Patterns run in a regex engine whose time is linear in the text: no look-around, no back-references. A pattern that
+  is too large once compiled is refused, as is one that matches the empty text.
+- An example that its rule does not match, or in which it finds other fields, is refused; so is one of which a stronger
+  rule of the same preset says something else. So are unknown keys, kinds and fields, and files over 1 MB.
+- Names of NCCL's own ranges are never matched; a probe sees them.
 """
 
 
+def _literal(pattern: str) -> str:
+    return f"'''{pattern}'''" if "'" in pattern else f"'{pattern}'"
+
+
+def _preset_row(preset: Preset) -> tuple[str, ...]:
+    probes = [" in ".join(
+        [f"a text matches `{each.pattern}`"] * bool(each.pattern) + [f"domain `{each.domain}`"] * bool(each.domain)
+    ) for each in preset.probes]  # fmt: skip
+    where = "; and ".join(probes) or ("every trace" if preset.rules else "none")
+    return (f"`{preset.name}`", str(len(preset.rules)), where, preset.about)
+
+
 def _rule_row(rule: Rule) -> tuple[str, ...]:
-    says = ", ".join(f"`{name}`" for name in rule.fields)
+    says = ", ".join([*(f"`{name}`" for name in rule.captures), *(f"`{k}` = {v}" for k, v in rule.says.items())])
     where = f"domain `{rule.domain}`" if rule.domain else "default domain" if rule.default_domain else "any domain"
-    return (f"`{rule.preset}/{rule.id}`", rule.kind, says or "", where, rule.purpose or "")
+    return (f"`{rule.cite}`", rule.kind, says or "", where, rule.purpose or "")
 
 
 # --- transports -------------------------------------------------------------------------------------------------------

@@ -22,13 +22,15 @@ from nsysparse.metrics.measured import select
 from nsysparse.ordinal import by_issue_order
 from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
-from nsysparse.presets.loader import BUILTIN
+from nsysparse.presets.check import Check, Uses, uses
+from nsysparse.presets.loader import OPTION, Preset, active, examine, load, rules_of
 from nsysparse.projection import project
 from nsysparse.purpose import communicators_with_collectives, with_purpose
 from nsysparse.request_ids import check_pattern, collisions, differ_by_suffix, normalise_texts
 from nsysparse.roles import ROLES, process_roles, trace_role, with_role
 from nsysparse.scopes import enclosing, find_scopes, process_fact, wants_local_copies
 from nsysparse.sharing import share_time
+from nsysparse.source import nccl_domain
 from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.links import resolve
@@ -59,6 +61,8 @@ class Options:
         normalize_request: A pattern whose first group is what counts of a request's id.
         overlap: Whether time alone may tell a layer or a request, where nothing else does.
         purpose: Which purposes totals, links, layers and requests cover, a key of `PURPOSES`; the rest is excluded.
+        presets: Names of built-in presets, only which then speak; and preset files, which are stronger.
+        request_pattern: Finds the id of a request in the text of a range: its group `request`, else its first.
     """
 
     link: str | None = None
@@ -71,17 +75,23 @@ class Options:
     roles: Mapping[str, str] = field(default_factory=dict)
     normalize_request: str | None = None
     overlap: bool = False
+    presets: tuple[str, ...] = ()
+    request_pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Traces with their transfers found, paired and attributed; what metrics and exports start from."""
+    """Traces with their transfers found, paired and attributed; what metrics and exports start from.
+
+    `presets` are those active in at least one of the traces, strongest first.
+    """
 
     traces: tuple[Trace, ...]
     transfers: dy.DataFrame[Transfers]
     shares: dy.DataFrame[Shares]
     requests: pl.DataFrame
     roles: Mapping[str, tuple[str | None, str | None]]
+    presets: tuple[str, ...]
     anomalies: Counter[str]
 
 
@@ -107,7 +117,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
         select(study.transfers, study.shares, asked.purpose, pl.concat([trace.counters for trace in study.traces])),
         facts,
         study.requests,
-        _settings(asked),
+        _settings(asked, study.presets),
         _notice(study.traces),
         study.anomalies,
         model,
@@ -127,6 +137,8 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     asked = options or Options()
     if asked.normalize_request is not None:
         check_pattern(asked.normalize_request)
+    presets = load(asked.presets, asked.request_pattern)
+    speaking: set[str] = set()
     traces, parts, all_scopes, requests = [], [], [], []
     anomalies: Counter[str] = Counter()
     roles: dict[str, tuple[str | None, str | None]] = {}
@@ -135,8 +147,8 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     told_roles = _told_roles(paths, asked.roles)
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
-        trace = read_trace(path, trace_id, all_gpu_work=False, local_copies=wants_local_copies)
-        scopes = find_scopes(trace)
+        trace, scopes, heard = _read(path, trace_id, presets, all_gpu_work=False)
+        speaking.update(each.name for each in heard)
         if asked.normalize_request is not None:
             scopes = _with_short_ids(scopes, asked.normalize_request, anomalies)
         numbered = _numbered(_standing(trace, scopes, anomalies, asked), next_id)
@@ -171,23 +183,71 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
         shares=Shares.validate(divided.join(paired.filter("is_movement"), on="transfer_id", how="semi")),
         requests=_announced(requests),
         roles=roles,
+        presets=tuple(each.shown for each in presets if each.name in speaking - {OPTION}),
         anomalies=anomalies,
     )
 
 
-def inspect(paths: Sequence[Path], progress: Progress = _silent) -> Inspection:
+def _read(
+    path: Path, trace_id: str, presets: Sequence[Preset], *, all_gpu_work: bool
+) -> tuple[Trace, pl.DataFrame, tuple[Preset, ...]]:
+    """A trace, what presets say about its ranges, and which of them are active in it."""
+    heard: list[tuple[Preset, ...]] = []
+
+    def local_copies(labels: pl.DataFrame) -> bool:
+        heard.append(active(presets, labels))
+        return wants_local_copies(labels, rules_of(heard[0]))
+
+    trace = read_trace(path, trace_id, all_gpu_work=all_gpu_work, local_copies=local_copies)
+    speaking = heard[0] if heard else active(presets, trace.labels)
+    return trace, find_scopes(trace, rules_of(speaking)), speaking
+
+
+def inspect(paths: Sequence[Path], progress: Progress = _silent, presets: Sequence[str] = ()) -> Inspection:
     """Look at exports without analysing them: what was recorded, and what can be answered.
+
+    Args:
+        paths: The .sqlite files.
+        progress: Is told what is being done.
+        presets: As in `Options`.
 
     Raises:
         NsysparseError: A file cannot be used.
     """
     looked = []
+    loaded = load(presets)
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
-        trace = read_trace(path, trace_id, all_gpu_work=True)
-        scopes = find_scopes(trace)
-        looked.append(look(trace, scopes, _standing(trace, scopes, Counter())))
+        trace, scopes, heard = _read(path, trace_id, loaded, all_gpu_work=True)
+        looked.append(look(trace, scopes, _standing(trace, scopes, Counter()), [each.shown for each in heard]))
     return Inspection(FORMAT_VERSION, nsysparse=__version__, traces=tuple(looked))
+
+
+def check_preset(name: str, paths: Sequence[Path] = (), most: int = 20, progress: Progress = _silent) -> Check:
+    """Whether a preset file is good, and what its rules find in traces.
+
+    Args:
+        name: The file, or the name of a built-in preset.
+        paths: The .sqlite files.
+        most: How many shapes of texts that no rule knows are listed, the most frequent first.
+        progress: Is told what is being done.
+
+    Raises:
+        NsysparseError: A trace cannot be used, or there is no such preset. What is wrong with it is no error here.
+    """
+    preset, refusals = examine(name)
+    if preset is None:
+        return Check(None, (), tuple(refusals), ())
+    beside = load(() if preset.origin is None else (name,))
+    found: list[Uses] = []
+    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
+        progress(f"reading {path.name}")
+        trace = read_trace(path, trace_id, all_gpu_work=False)
+        counted = trace.labels.join(trace.ranges.group_by("label_id").agg(range_count=pl.len()), on="label_id")
+        speaking = [each.name for each in active(beside, trace.labels)]
+        texts = counted.filter(~nccl_domain.is_nccl()).sort("label_id")
+        found.append(uses(trace.file, texts, preset.name, beside, speaking, most))
+    return Check(preset.name, preset.rules, (), tuple(found))
 
 
 def export_frame(
@@ -364,7 +424,7 @@ def _notice(traces: Sequence[Trace]) -> Notice | None:
     return Notice("synthetic", "; ".join(labels)) if labels else None
 
 
-def _settings(asked: Options) -> dict[str, Setting]:
+def _settings(asked: Options, presets: Sequence[str]) -> dict[str, Setting]:
     def given(value: object) -> Setting:
         return Setting(value, "option" if value is not None else "not given")
 
@@ -379,7 +439,8 @@ def _settings(asked: Options) -> dict[str, Setting]:
         "tp": absent,
         "kv_dtype": Setting("16-bit", "default"),
         "wire_dtype": absent,
-        "presets": Setting(list(BUILTIN), "default"),
+        "presets": Setting(list(presets), "option" if asked.presets else "detected"),
+        "request_pattern": given(asked.request_pattern),
         "layers": given(asked.layers),
         "nccl_buffsize": Setting(asked.nccl_buffsize or BUFFER_BYTES, "option" if asked.nccl_buffsize else "default"),
         "time_range": absent,

@@ -50,10 +50,15 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
     """
     result = _with_annotated_bytes(transfers, scopes, anomalies)
     for field, column in (("layer", "layer_text"), ("request", "request_text")):
-        said = _said(transfers, scopes, field, spanning=True)
+        # That a program's posts carry all layers gives way to any range that names some.
+        all_layers = ((pl.col("kind") == "scope") & (pl.col("layer") == "all")).fill_null(value=False)
+        naming = scopes.filter(~all_layers) if field == "layer" else scopes
+        said = _said(transfers, naming, field, spanning=True)
         if field == "layer":
             silent = at_capture(transfers).join(said, on="transfer_id", how="anti")
-            said = pl.concat([said, _said(silent, scopes, field, spanning=True)])
+            said = pl.concat([said, _said(silent, naming, field, spanning=True)])
+            silent = transfers.join(said, on="transfer_id", how="anti")
+            said = pl.concat([said, _said(silent, scopes.filter(all_layers), field)])
         weights = scopes.select(scope_id="range_id", weights=f"{field}_bytes")
         found = said.join(weights, on="scope_id", how="left").select(
             "transfer_id",

@@ -88,6 +88,7 @@ class TraceInspection:
     duration_ns: int | None
     synthetic: str | None
     gpus: tuple[Gpu, ...]
+    presets: tuple[str, ...]
     counts: Counts
     communicators: tuple[Communicator, ...]
     transports: tuple[TransportCount, ...]
@@ -104,13 +105,14 @@ class Inspection:
     traces: tuple[TraceInspection, ...]
 
 
-def look(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame) -> TraceInspection:
+def look(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame, presets: Sequence[str]) -> TraceInspection:
     """Counts, communicators, transports and answerable questions of one trace that was read with all its GPU work.
 
     Args:
         trace: The trace.
         scopes: Its ranges that a preset knows.
         found: Its transfers, columns of `Found`; of several sources of one movement only the one that stands.
+        presets: Those that are active in it, strongest first.
     """
     counts = _counts(trace)
     return TraceInspection(
@@ -121,6 +123,7 @@ def look(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame) -> TraceInspec
         duration_ns=trace.duration_ns,
         synthetic=trace.synthetic,
         gpus=trace.gpus,
+        presets=tuple(presets),
         counts=counts,
         communicators=_communicators(trace),
         transports=tuple(_transport(each, found, trace.capabilities) for each in TRANSPORTS),

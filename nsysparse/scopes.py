@@ -1,10 +1,13 @@
 """Scopes: the ranges that say something about layer, request, phase, role or purpose, and which of them hold a call."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from nsysparse.containing import innermost
 from nsysparse.intervals import crossings
-from nsysparse.presets.loader import FIELDS, builtin_rules, match
+from nsysparse.presets.loader import FIELDS, Rule, active, builtin, match, rules_of
+from nsysparse.presets.rules import SCOPE
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
 
@@ -16,15 +19,21 @@ OPEN, CROSSED = "open", "crossed"
 and domain, so that a push or pop between them was lost."""
 
 
-def find_scopes(trace: Trace) -> pl.DataFrame:
-    """Ranges and marks whose name a preset knows.
+def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> pl.DataFrame:
+    """Ranges and marks of which a preset says something.
+
+    Args:
+        trace: The trace.
+        rules: Those that speak in it, strongest first; without them those built in that do.
 
     Returns:
         `range_id`, `style` (push_pop, start_end, mark or `OPEN`), `process`, `thread`, `start_ns`, `end_ns`,
         and what the presets found: `kind`, `purpose`, `purpose_rule` and the fields of `FIELDS` as text.
     """
     labels = trace.labels.filter(~nccl_domain.is_nccl())
-    said = match(labels, builtin_rules())
+    said = match(labels, _speaking(trace.labels) if rules is None else rules)
+    silent = pl.all_horizontal(pl.col("purpose", *FIELDS).is_null()) & (pl.col("kind") == SCOPE)
+    said = said.filter(~silent)  # a name that is merely known, as every operation of torch is
     crossed = _crossed(trace.ranges, trace.labels, said)
     if len(crossed):
         trace.anomalies["ranges-crossing"] += len(crossed)
@@ -78,13 +87,18 @@ def _crossed(ranges: pl.DataFrame, labels: pl.DataFrame, told: pl.DataFrame) -> 
     return pl.concat(found).sort()
 
 
-def wants_local_copies(labels: pl.DataFrame) -> bool:
-    """Whether a range announces transfers that copies to the host or within a device may carry."""
+def wants_local_copies(labels: pl.DataFrame, rules: Sequence[Rule] | None = None) -> bool:
+    """Whether a range announces transfers that copies to the host or within a device may carry; rules as above."""
+    asked = _speaking(labels) if rules is None else rules
     own = labels.filter(~nccl_domain.is_nccl())
-    if match(own, [rule for rule in builtin_rules() if rule.kind in MOVING_KINDS]).is_empty():
-        return False
+    announcing = match(own, [rule for rule in asked if rule.kind in MOVING_KINDS])
     # Of several rules that know a range the strongest says what it is.
-    return not match(own, builtin_rules()).filter(pl.col("kind").is_in(MOVING_KINDS)).is_empty()
+    said = match(own.join(announcing, on="label_id", how="semi"), asked)
+    return not said.filter(pl.col("kind").is_in(MOVING_KINDS)).is_empty()
+
+
+def _speaking(labels: pl.DataFrame) -> tuple[Rule, ...]:
+    return rules_of(active(builtin(), labels))
 
 
 def enclosing(calls: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning: bool = False) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nsysparse.cli.options import preset_option
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 
@@ -21,8 +22,15 @@ _MARKS = {"present": "yes", "partial": "partly", "absent": "no"}
 @click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else text.")
 @click.option("-o", "--output", metavar="PATH", help="Where to write; default and - are stdout.")
 @click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
+@preset_option
 @verbosity_options
-def command(traces: tuple[str, ...], output_format: str | None, output: str | None, force: bool) -> None:  # noqa: FBT001
+def command(
+    traces: tuple[str, ...],
+    output_format: str | None,
+    output: str | None,
+    force: bool,  # noqa: FBT001 (click passes flags by name)
+    presets: tuple[str, ...],
+) -> None:
     """Say what a trace holds, what it lacks and why, and the command that would record the rest.
 
     \b
@@ -36,7 +44,7 @@ def command(traces: tuple[str, ...], output_format: str | None, output: str | No
 
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
-        found = inspect(paths, tell)
+        found = inspect(paths, tell, presets)
     content = render(found) if chosen == "json" else "\n".join(_text(trace) for trace in found.traces)
     target = None if output in (None, "-") else Path(str(output))
     write(content, target, force=force, inputs=[*paths, *map(Path, traces)])
@@ -69,6 +77,7 @@ def _text(trace: "TraceInspection") -> str:
     lines.append(f"  {counts.process_count} processes, {counts.thread_count} threads with ranges")
     lines.append(f"  {len(trace.gpus)} GPUs: {gpus or 'none'}")
     lines += ["  " + ", ".join(f"{count:,} {what}" for what, count in group.items()) for group in (events, nccl)]
+    lines.append(f"  presets that know its ranges: {', '.join(trace.presets)}")
     lines += [
         f"  communicator {found.id}: {found.rank_count or '?'} ranks, {found.send_count:,} sends,"
         f" {found.recv_count:,} receives, {found.collective_count:,} collectives"

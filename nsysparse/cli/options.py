@@ -19,6 +19,18 @@ class StudyArguments(TypedDict):
     role: tuple[str, ...]
     normalize_request: str | None
     overlap_attribution: bool
+    presets: tuple[str, ...]
+    request_pattern: str | None
+
+
+preset_option = click.option(
+    "--preset",
+    "presets",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="A preset file, stronger than what is built in; or names of built-in presets, only which then speak. May be"
+    " repeated. Default: all that know a trace (`nsysparse presets list`).",
+)
 
 
 def study_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -51,7 +63,12 @@ def study_options(function: Callable[..., None]) -> Callable[..., None]:
         metavar="BYTES",
         help="NCCL_BUFFSIZE of the run, if it was set: what may be buffered proves no rate. Default: NCCL's, 4194304.",
     )
-    for option in (overlap, normalize, role, nccl_buffsize, layers):
+    request_pattern = click.option(
+        "--request-pattern",
+        metavar="REGEX",
+        help="Finds the id of a request in the text of a range: its group (?P<request>...), else its first.",
+    )
+    for option in (overlap, normalize, request_pattern, preset_option, role, nccl_buffsize, layers):
         function = option(function)
     return function
 
@@ -73,4 +90,6 @@ def options_of(purpose: str, **arguments: Unpack[StudyArguments]) -> "Options":
         roles=roles,
         normalize_request=arguments["normalize_request"],
         overlap=arguments["overlap_attribution"],
+        presets=arguments["presets"],
+        request_pattern=arguments["request_pattern"],
     )

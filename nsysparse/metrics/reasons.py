@@ -85,6 +85,7 @@ RULES = (
     Rule("/settings/peak_gb_s/value", NOT_APPLICABLE, "the peak is the catalogue's, by --link"),
     Rule("/settings/model/value", NEEDS_OPTION, "no model is named", _MODEL_FIX),
     Rule("/settings/layers/value", NEEDS_OPTION, "the number of layers matters only for `layer=all`", "--layers N"),
+    Rule("/settings/request_pattern/value", NEEDS_OPTION, "only presets name requests", "--request-pattern REGEX"),
     *(Rule(f"/settings/{name}/value", NOT_MEASURED, "not an option of this version") for name in (
         "box", "tp", "wire_dtype", "time_range", "clock",
     )),

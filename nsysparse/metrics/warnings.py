@@ -29,7 +29,7 @@ MESSAGES = {
     "lanes-that-do-not-pair": "sequences of sends and receives that both sides recorded but whose counts, sizes"
     " or times do not agree; the side with more was counted",
     "launches-repeated": "surplus CUDA calls of the same process and correlation id; the latest before the work won",
-    "layers-unreadable": "transfers in an annotation whose layer is neither a number, a span nor `all` with a known"
+    "layers-unreadable": "transfers in a range whose layer is neither a number, a span nor `all` with a known"
     " number of layers",
     "meetings-too-many": "kinds of sends or receives that might be each other's side but agree in too little to compare"
     " them all; both sides were counted",

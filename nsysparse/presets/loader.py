@@ -1,136 +1,183 @@
-"""Load presets and match them against range names.
+"""Which presets there are: those built in, those of a user's files, and the pattern of a command's option."""
 
-Patterns run in polars' regex engine, which is linear in the text: no pattern and no name can make it hang.
-"""
-
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
-import polars as pl
+from nsysparse.errors import InputError, UsageError, unknown_name
+from nsysparse.presets.engine import complaint, group_names
+from nsysparse.presets.format import Refusal, parse
+from nsysparse.presets.matching import active, match, rules_of
+from nsysparse.presets.rules import FIELDS, KINDS, REQUEST, SCOPE, Example, Preset, Probe, Rule
+from nsysparse.presets.verify import LINEAR, verify
 
-from nsysparse.errors import InputError
+__all__ = [
+    "BUILTIN",
+    "FIELDS",
+    "KINDS",
+    "OPTION",
+    "Example",
+    "Preset",
+    "Probe",
+    "Refusal",
+    "Rule",
+    "active",
+    "builtin",
+    "builtin_rules",
+    "examine",
+    "find",
+    "load",
+    "match",
+    "rules_of",
+    "source_text",
+]
 
-BUILTIN = ("own", "lmcache", "trtllm_bounce", "torch", "megatron-pp", "weights", "generic")
-FIELDS = (
-    "layer", "layer_bytes", "request", "request_bytes", "bytes", "role", "phase", "prompt", "layers",
-    "op", "xfer", "peer", "step", "requests", "ctx_reqs",
+BUILTIN = (
+    "own", "vllm-p2p-nccl", "vllm", "vllm-nixl", "nixl", "sglang", "trtllm", "trtllm-bounce", "lmcache", "distserve",
+    "megatron-pp", "weights", "torch", "generic",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A text the rule must match and the fields it must find in it; examples are the rule's tests."""
-
-    text: str
-    fields: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One kind of range: `pattern` decides whether a name is of it, `fields` hold one capture group each.
-
-    With `default_domain` only names in the default domain count, with `domain` only those in the domain of that name.
-    """
-
-    preset: str
-    id: str
-    kind: str
-    pattern: str
-    examples: Sequence[Example]
-    fields: Mapping[str, str] = field(default_factory=dict)
-    purpose: str | None = None
-    default_domain: bool = False
-    domain: str | None = None
+"""Names of the built-in presets, strongest first."""
+MOST_BYTES = 1_000_000
+_LISTING = "nsysparse presets list"
+OPTION = "request-pattern"
+"""Name of the preset that the option of that name makes."""
 
 
 @cache
+def builtin() -> tuple[Preset, ...]:
+    """The built-in presets, strongest first."""
+    return tuple(_builtin(name) for name in BUILTIN)
+
+
 def builtin_rules() -> tuple[Rule, ...]:
     """All built-in rules, strongest first."""
-    folder = resources.files("nsysparse.presets.builtin")
-    return tuple(rule for name in BUILTIN for rule in parse(folder.joinpath(f"{name}.toml").read_text("utf-8"), name))
+    return rules_of(builtin())
 
 
-def parse(text: str, origin: str) -> list[Rule]:
-    """Rules of one preset file.
+def _builtin(name: str) -> Preset:
+    found, refusals = parse(source_text(name), f"{name}.toml", builtin=True)
+    if found is None:  # patterns and examples are checked by the tests
+        raise InputError(str(refusals[0]), refusals[0].fix)
+    return found
+
+
+def source_text(name: str) -> str:
+    """The TOML of a preset that `find` finds."""
+    if name in BUILTIN:
+        return resources.files("nsysparse.presets.builtin").joinpath(f"{name}.toml").read_text("utf-8")
+    text = _text(Path(name), _origin(name))
+    return text if isinstance(text, str) else ""
+
+
+def load(chosen: Sequence[str] = (), request_pattern: str | None = None) -> tuple[Preset, ...]:
+    """The presets that may speak, strongest first.
 
     Args:
-        text: The TOML.
-        origin: Where it came from, for messages.
+        chosen: Names of built-in presets, which then speak whatever their probes say while all others built in stay
+            silent; and files, which are stronger than all of these, in the order given.
+        request_pattern: Finds the id of a request: its group `request`, else its first group. Stronger than all as to
+            the request; it gives a range a kind only where no preset knows one.
 
     Raises:
-        InputError: The text is no TOML, or a rule lacks what it needs or has a key or field that does not exist.
+        UsageError: A name is unknown, or the pattern of the option cannot be used.
+        InputError: A file cannot be used.
     """
-    try:
-        loaded = tomllib.loads(text)
-        name = loaded["name"]
-        rules = []
-        for entry in loaded["rule"]:
-            examples = [Example(**example) for example in entry.pop("examples")]
-            rules.append(Rule(preset=name, examples=examples, **entry))
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise InputError(f"Preset {origin}: {error}.", "docs/reference/presets.md shows a whole one.") from error
-    for rule in rules:
-        unknown = sorted(set(rule.fields) - set(FIELDS))
-        if unknown or not rule.examples:
-            what = f"unknown field {unknown[0]!r}" if unknown else "no example"
-            raise InputError(f"Preset {origin}, rule {rule.id}: {what}.", f"Fields are {', '.join(FIELDS)}.")
-    return rules
+    named = [each for each in chosen if each in BUILTIN]
+    users = [read(each) for each in dict.fromkeys(chosen) if each not in BUILTIN]
+    for place, preset in enumerate(users):
+        if preset.name in [other.name for other in users[:place]]:
+            raise InputError(
+                f"{preset.origin}: another file has the name {preset.name!r} too.", "Give it another name."
+            )
+    own = [replace(each, probes=()) for each in builtin() if each.name in named] if named else builtin()
+    strong, weak = _of_option(request_pattern)
+    return (*strong, *users, *own, *weak)
 
 
-def match(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
-    """What each label says.
-
-    Args:
-        labels: Columns `label_id`, `domain`, `name`, `is_default_domain`.
-        rules: Strongest first. A field comes from the strongest matching rule that has it, kind and purpose likewise.
-
-    Returns:
-        Labels matched by at least one rule: `label_id`, `kind`, `purpose`, `purpose_rule` and the columns `FIELDS`
-        (text or null).
-    """
-    matched = [pl.DataFrame(schema=_SCHEMA)]
-    for rank, rule in enumerate(rules):
-        hits = labels.filter(pl.col("name").str.contains(rule.pattern))
-        if rule.default_domain:
-            hits = hits.filter("is_default_domain")
-        if rule.domain is not None:
-            hits = hits.filter(pl.col("domain") == rule.domain)
-        if hits.is_empty():  # most rules know nothing of most traces
-            continue
-        matched.append(
-            hits.select(
-                "label_id",
-                rank=pl.lit(rank, dtype=pl.UInt32),
-                kind=pl.lit(rule.kind),
-                purpose=pl.lit(rule.purpose, dtype=pl.String),
-                purpose_rule=pl.lit(f"{rule.preset}/{rule.id}" if rule.purpose else None, dtype=pl.String),
-                **{
-                    name: pl.col("name").str.extract(rule.fields[name], 1)
-                    if name in rule.fields
-                    else pl.lit(None, dtype=pl.String)
-                    for name in FIELDS
-                },
-            ).cast(_SCHEMA)
+def _of_option(pattern: str | None) -> tuple[tuple[Preset, ...], tuple[Preset, ...]]:
+    """The rule of the option twice: as the strongest for the field, as the weakest for the kind."""
+    if pattern is None:
+        return (), ()
+    text = complaint(pattern)
+    if text is None:
+        groups = group_names(pattern)
+        other = next((name for name in groups if name in FIELDS and name != REQUEST), None)
+        text = None if groups and not other else f"has a group {other!r}" if other else "has no group"
+    if text is not None:
+        raise UsageError(
+            f"The request pattern {text}.", f"{LINEAR} The id is the group (?P<request>…), else the first."
         )
-    first = [pl.col(column).drop_nulls().first() for column in ("purpose", "purpose_rule", *FIELDS)]
-    return (
-        pl.concat(matched)
-        .sort("label_id", "rank")
-        .group_by("label_id", maintain_order=True)
-        .agg(pl.col("kind").first(), *first)
-    )
+    fields = {} if REQUEST in group_names(pattern) else {REQUEST: pattern}
+    rule = Rule(OPTION, "option", SCOPE, pattern, (), fields)
+    about = "the id of a request, as the command line says"
+    strong, weak = (Preset(OPTION, about, (replace(rule, kind=kind),)) for kind in (SCOPE, REQUEST))
+    return (strong,), (weak,)
 
 
-_SCHEMA = pl.Schema(
-    {
-        "label_id": pl.UInt32,
-        "rank": pl.UInt32,
-        "kind": pl.String,
-        "purpose": pl.String,
-        "purpose_rule": pl.String,
-        **dict.fromkeys(FIELDS, pl.String),
-    }
-)
+def find(name: str) -> Preset:
+    """A built-in preset by name, or that of a file; errors as for `load`."""
+    return next((each for each in builtin() if each.name == name), None) or read(name)
+
+
+def read(name: str) -> Preset:
+    """The preset of a file.
+
+    Raises:
+        UsageError: There is no such preset.
+        InputError: The file cannot be used; the message is the first refusal.
+    """
+    preset, refusals = examine(name)
+    if preset is None:
+        more = f" ({len(refusals) - 1} more)" if len(refusals) > 1 else ""
+        fix = refusals[0].fix or "docs/reference/presets.md shows a whole preset."
+        raise InputError(f"Preset {refusals[0]}{more}", f"{fix} `nsysparse presets check` says all that is wrong.")
+    return preset
+
+
+def examine(name: str) -> tuple[Preset | None, list[Refusal]]:
+    """The preset of a file, or of what is built in, and all that is wrong with it: then the preset is None.
+
+    Raises:
+        UsageError: There is no such file, and nothing built in of that name.
+        InputError: The file cannot be read.
+    """
+    if name in BUILTIN:
+        return find(name), []
+    path, origin = Path(name), _origin(name)
+    if not path.exists() and path.suffix != ".toml" and path.name == name:
+        raise unknown_name("preset", name, BUILTIN, _LISTING)
+    text = _text(path, origin)
+    if isinstance(text, Refusal):
+        return None, [text]
+    preset, refusals = parse(text, origin)
+    if preset is None:
+        return None, refusals
+    if preset.name in (*BUILTIN, OPTION):
+        fix = "Give it another name; rules are cited as name/id."
+        refusals.append(Refusal(origin, f"the name {preset.name!r} is taken by one that is built in", fix))
+    refusals += verify(preset, origin)
+    return (None if refusals else preset), refusals
+
+
+def _origin(name: str) -> str:
+    return Path(name).name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _text(path: Path, origin: str) -> str | Refusal:
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{origin}: is no file.", "Name a TOML file.")
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(
+            f"{origin}: cannot be read ({error.strerror}).", f"`{_LISTING}` shows what is built in."
+        ) from error
+    if len(content) > MOST_BYTES:
+        return Refusal(origin, "is larger than 1 MB", "A preset is a short list of rules.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return Refusal(origin, f"is not UTF-8 at byte {error.start:,}", "Save it as UTF-8.")
