@@ -10,7 +10,7 @@ from nsysparse import __version__
 from nsysparse.cli.talk import explain, set_verbosity
 from nsysparse.errors import NsysparseError, OutputError
 
-COMMANDS = ("report", "inspect", "export", "links", "models")
+COMMANDS = ("report", "inspect", "capture", "export", "links", "models")
 _INTERRUPTED = 130
 
 
