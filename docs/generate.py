@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 (a script beside the pages it writes, no package)
-"""Writes the reference pages that say what the code says: frames, commands, presets, transports, warnings.
+"""Writes the reference pages that say what the code says: capture, commands, frames, presets, transports, warnings.
 
 `python docs/generate.py` writes the pages; with `--check` it exits 1 and names those that are no longer current.
 """
@@ -15,6 +15,9 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse import frames
+from nsysparse.capture.entries import Option
+from nsysparse.capture.lines import Capture, compose, newest
+from nsysparse.capture.loader import engines, options
 from nsysparse.cli import cli
 from nsysparse.cli.export import FRAMES
 from nsysparse.metrics.warnings import MESSAGES
@@ -42,6 +45,75 @@ def main(arguments: Sequence[str]) -> int:
     for path in stale:
         sys.stderr.write(f"docs/reference/{path.name} is not current: run `make docs-write`\n")
     return 1 if stale else 0
+
+
+# --- capture ----------------------------------------------------------------------------------------------------------
+
+
+CAPTURE_HEAD = """
+# Capture
+
+What `nsysparse capture ENGINE` prints, for nsys {newest}. Which version of nsys knows which option stands
+[below](#options-of-nsys): for another, `nsysparse capture ENGINE --nsys VERSION` leaves out or respells what that one
+lacks, which would end it with an error. [How to capture](../how-to/capture.md) says why these options. Capitals are
+yours to fill in; options of servers are those of the versions named, newer ones may have renamed them.
+"""
+OPTIONS_HEAD = """
+## Options of nsys
+
+Tried with nsys {tried}; what is said of others is from documentation. Where that names no first version, `from` is the
+first with which the option was seen in use.
+"""
+
+
+def capture_page() -> Iterator[str]:
+    """Per engine its commands and what a trace of it says; then the options of nsys by version."""
+    known = options()
+    yield from CAPTURE_HEAD.format(newest=known.releases[-1].version).strip().splitlines()
+    yield ""
+    yield from _table(("engine", "is"), ((f"[`{each.id}`](#{each.id})", each.name) for each in engines().values()))
+    for engine in engines().values():
+        yield from _captured(compose(engine, newest(known), None, known))
+    tried = " and ".join(each.version for each in known.releases if each.basis == "tried")
+    yield from OPTIONS_HEAD.format(tried=tried).strip().splitlines()
+    yield ""
+    rows = (row for option in known.options.values() for row in _option_rows(option))
+    yield from _table(("option", "of", "from", "to", "for"), rows)
+
+
+def _captured(capture: Capture) -> Iterator[str]:
+    engine = capture.engine
+    also = f", also called {_codes(engine.aliases)}" if engine.aliases else ""
+    yield f"## {engine.id}"
+    yield ""
+    yield f"{engine.name}{also}. Source: {engine.source}."
+    yield ""
+    said = (("leaves", engine.leaves), ("layer", engine.layer), ("request", engine.request), ("bytes", engine.bytes))
+    yield from (f"- {what}: {value}." for what, value in said)
+    yield ""
+    yield "```sh"
+    for each in capture.recordings:
+        yield f"# {each.role or 'record'}" + (f": {each.note}" if each.note else "")
+        yield each.profile.shell
+        yield each.export.shell
+        for other in each.alternatives:
+            yield f"# {other.about}"
+            yield other.profile.shell
+    yield "```"
+    yield ""
+    yield from (f"- {_plain_link(each)}" for each in engine.todo)
+    yield from (f"- To add: `{option}`, {about}." for option, about in capture.extras)
+    yield ""
+
+
+def _plain_link(text: str) -> str:
+    return text.replace("docs/reference/convention.md", "[the convention](convention.md)")
+
+
+def _option_rows(option: Option) -> Iterator[tuple[str, ...]]:
+    where = {"trace": "`nsys profile -t`"}.get(option.command, f"`nsys {option.command}`")
+    for each in option.spellings:
+        yield f"`{each.text}`", where, each.since, each.until or "", option.about
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
@@ -421,6 +493,7 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "capture.md": capture_page,
     "cli.md": cli_page,
     "frames.md": frames_page,
     "presets.md": presets_page,

@@ -80,6 +80,8 @@ def _value(value: Any, hint: Any, where: str, minimum: int | None = None) -> obj
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     if get_origin(hint) is tuple:
         parts = get_args(hint)
+        if isinstance(value, list) and parts[-1] is Ellipsis:
+            return tuple(_value(item, parts[0], where) for item in value)
         if not isinstance(value, list) or len(value) != len(parts):
             raise InputError(f"{where} must be a list of {len(parts)} values, not {value!r}.")
         return tuple(_value(item, part, where) for item, part in zip(value, parts, strict=True))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from nsysparse.inspection import TraceInspection, TransportCount
 
 FORMATS = {"text": ".txt", "json": ".json"}
+CAPTURE = "Whole command lines, by serving system and version of nsys: nsysparse capture ENGINE"
 _MARKS = {"present": "yes", "partial": "partly", "absent": "no"}
 
 
@@ -45,7 +46,7 @@ def command(
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
         found = inspect(paths, tell, presets)
-    content = render(found) if chosen == "json" else "\n".join(_text(trace) for trace in found.traces)
+    content = render(found) if chosen == "json" else "\n".join([*map(_text, found.traces), f"{CAPTURE}\n"])
     target = None if output in (None, "-") else Path(str(output))
     write(content, target, force=force, inputs=[*paths, *map(Path, traces)])
     if target is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from nsysparse.errors import OutputError, UsageError
 
 # What our own files begin with, by format; only such a file is replaced unasked.
-_SIGNATURES = ('<meta name="generator" content="nsysparse', "<!-- nsysparse:", '"nsysparse": "')
+_SIGNATURES = ('<meta name="generator" content="nsysparse', "<!-- nsysparse:", '"nsysparse": "', "# nsysparse capture ")
 _HEAD = 4096
 
 

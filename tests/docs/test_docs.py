@@ -17,6 +17,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from nsysparse.api import inspect
+from nsysparse.capture.lines import newest, spelling
+from nsysparse.capture.loader import options
 from nsysparse.cli import cli
 from nsysparse.metrics.reasons import RULES
 from nsysparse.metrics.warnings import MESSAGES
@@ -213,6 +215,23 @@ def test_examples_in_shell_blocks_use_options_that_exist() -> None:
         command.make_context(name, arguments)  # raises on an unknown option or a missing argument
 
 
+def test_the_nsys_commands_in_pages_use_options_that_the_newest_nsys_knows() -> None:
+    known = options()
+    spelled = {text for option in known.options.values() if (text := spelling(option, newest(known))) is not None}
+    words = {word for text in spelled for word in shlex.split(text)} | {"-t", "-o", "-f"}
+    blocks = [token.content for page in PAGES for token in tokens(page) if token.type == "fence" and token.info == "sh"]
+    said = [line for block in blocks for line in block.replace("\\\n", " ").splitlines() if "nsys " in line]
+    parts = [
+        part
+        for line in said
+        for part in re.findall(r"nsys (?:profile|export) (.*?)(?: [A-Z]+$| [a-z./]+ [^-].*|$)", line)
+    ]
+    used = {word for part in parts for word in part.split() if word.startswith("-")}
+
+    assert len(parts) > 20
+    assert sorted(used - words) == []
+
+
 # --- names that must not be missing -----------------------------------------------------------------------------------
 
 
@@ -333,6 +352,7 @@ def test_commands_and_options_that_we_advise_exist():
         "--gpu-metrics-device",
         "--nic-metrics",
         "--help",
+        "--version",
     }
     for path in sorted((ROOT / "nsysparse").rglob("*.py")):
         if "testing" in path.parts:
