@@ -35,6 +35,12 @@ def test_inspect_says_what_would_change_it(sample: Callable[[str], Path]) -> Non
     assert "no      nccl_sizes: no payload came with the NCCL ranges" in text
     assert "nsys export --type sqlite --include-blobs=true --include-json=true" in text
     assert "13 ncclSend, 6 ncclRecv" in text
+    assert text.splitlines()[-1].endswith("nsysparse capture ENGINE")
+
+
+def test_inspect_points_to_the_whole_command_lines_once(sample: Callable[[str], Path]) -> None:
+    both = run("inspect", sample(GROUPED), sample("real/nsys22-nccl2.23.4-groups.sqlite")).stdout
+    assert both.count("nsysparse capture ENGINE") == 1
 
 
 def test_inspect_never_obeys_a_name(tmp_path: Path) -> None:
