@@ -39,7 +39,7 @@ def exported_transfers(transfers: pl.DataFrame) -> pl.DataFrame:
         "transfer_id", "trace_id", "transport", "side", "purpose", "purpose_rule", "interval_kind", "start_ns",
         "end_ns", "time_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "bytes", "bytes_source",
         "communicator", "rank", "peer", "pair_id", "pairing", "is_self", "is_first_use", "layer", "layer_provenance",
-        "request_id", "request_provenance", "phase", "phase_provenance", "role", "role_provenance", "is_movement",
+        "request_id", "request_provenance", "phase", "role", "phase_provenance", "role_provenance", "is_movement",
         "pairing_proof", "wire_reason",
         "wire_uncertainty_ns", "overlapped_ns", "exposed_wire_ns", "exposed_wait_ns", "evidence", "src_end", "dst_end",
         "copy_count", "channels", "staging_bytes", "gpu", "kernel_count", "group_key", "pid", "tid",

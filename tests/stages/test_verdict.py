@@ -213,11 +213,11 @@ def test_every_number_of_the_report_has_its_term() -> None:
 
 def test_several_synthetic_files_are_one_readable_notice(tmp_path: Path) -> None:
     paths = []
-    for name, notice in (("a", "synthetic: prefill, not measured"), ("b", "synthetic: decode, not measured")):
-        builder = TraceBuilder(schema="3.25", gpus={0: "x"}, notice=notice)
-        builder.process(pid=1).thread(tid=1).push_pop("r", 1, 2)
+    for name, notice in (("a", "prefill"), ("b", "decode"), ("c", "prefill")):
+        builder = TraceBuilder(schema="3.25", gpus={0: "x"}, notice=f"synthetic: {notice}, not measured")
+        builder.process(pid=1).thread(tid=1).push_pop(name, 1, 2)
         paths.append(builder.write(tmp_path / f"{name}.sqlite"))
-    told = [analyse(some) for some in (paths[:1], paths, [paths[0], paths[0]])]
+    told = [analyse(some) for some in (paths[:1], paths[:2], [paths[0], paths[2]])]
     assert [analysis.notice.message for analysis in told if analysis.notice] == [
         "prefill, not measured",
         "decode, not measured; prefill, not measured",
