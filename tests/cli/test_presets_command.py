@@ -93,7 +93,7 @@ def test_what_is_shown_is_the_toml_that_one_starts_from(name: str, tmp_path: Pat
         )
 
 
-def test_a_file_is_shown_without_being_obeyed(tmp_path: Path, mine: Path) -> None:
+def test_a_file_is_shown_without_being_obeyed(mine: Path) -> None:
     mine.write_text(MINE.replace("ranges of my server", "x\u202ey"))
     shown = run("presets", "show", mine).stdout
     assert "\u202e" not in shown

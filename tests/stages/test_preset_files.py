@@ -1,4 +1,4 @@
-"""Preset files: what is refused, said with file, rule and remedy; and which presets a choice of names and files means."""
+"""Preset files: what is refused, and how; which presets a choice of names and files means."""
 
 from pathlib import Path
 
@@ -178,7 +178,8 @@ def test_a_stronger_rule_may_match_an_example_if_it_says_the_same(tmp_path: Path
 
 def test_a_stronger_rule_that_drops_an_example_is_refused(tmp_path: Path) -> None:
     text = one_rule(kind="", pattern="pattern = 'L'", more="drop = true", examples="examples = [{ text = 'L' }]",
-                    after="[[rule]]\nid = 's'\nkind = 'step'\npattern = 'Ls'\nexamples = [{ text = 'Ls' }]")  # fmt: skip
+                    after="[[rule]]\nid = 's'\nkind = 'step'\npattern = 'LS'\n"
+                    "examples = [{ text = 'LS' }]")  # fmt: skip
     assert "rule r is stronger" in str(refusals(tmp_path, text)[0])
 
 

@@ -124,8 +124,8 @@ def test_a_probe_knows_the_examples_of_its_rules_together(name: str) -> None:
         ("execute_new_1_cached_0", "vllm/step-old", {}),
         ("gpu_model_runner: forward", "vllm/scope", {}),
         ("gpu_model_runner: eplb", "weights/eplb", {}),
-        ("{'Module': 'LlamaForCausalLM.model.layers.12.self_attn.qkv_proj', 'TrainableParams': {'weight': [6144, 4096]},"
-         " 'Inputs': [[17, 4096]]}", "vllm/hooks-layer", {"layer": "12"}),
+        ("{'Module': 'LlamaForCausalLM.model.layers.12.mlp', 'TrainableParams': {'weight': [6144, 4096]}}",
+         "vllm/hooks-layer", {"layer": "12"}),
         ("{'Module': 'Mixtral.layers.2.experts.layers.5', 'Inputs': [[1]]}", "vllm/hooks-layer", {"layer": "2"}),
         ("{'Module': 'LlamaForCausalLM.lm_head', 'Inputs': [[4, 4096]]}", "vllm/hooks-module", {}),
         ("{'Module': 'model.model.layers.0.self_attn.attn', 'Inputs': [[8, 4096], [8, 1024], [8, 1024]]}",

@@ -92,7 +92,7 @@ def test_what_is_around_the_writes_names_the_request_and_has_no_purpose(tmp_path
     one_request(process)
     scopes = find_scopes(read(builder, tmp_path))
     others = scopes.filter(pl.col("kind") != "transfer")
-    assert others.group_by("kind").len().sort("kind").rows() == [("pack", 4), ("step", 3)]
+    assert others.group_by("kind").len().sort("kind").rows() == [("pack", 4), ("scope", 1), ("wait", 2)]
     assert others.select("purpose", "request", "bytes").unique().rows() == [(None, "42", None)]
 
 
