@@ -352,14 +352,15 @@ text = "srv:send r1/3 bytes=4096"
 fields = { request = "r1", layer = "3", bytes = "4096" }  # what the text gives, without what `says` adds
 ```
 
-- `--preset FILE` of `report`, `export` and `inspect` reads a file; its rules are stronger than all that is built in, and
-  of several files the first is strongest. `--preset NAME` lets only the named built-in presets speak, whatever their
-  probes say. Default: all whose probe matches.
-- A preset speaks in a trace where its probe matches some text of it. Under several `[[probe]]` each must match some text.
-- Where several rules match one text, each field and the purpose come from the strongest rule that has them, the kind from
-  the strongest that is not `scope`. A rule with `drop = true` silences all weaker ones.
-- A rule that is stronger than `own/kv_transfer` and matches its texts too takes its place with its own kind and purpose.
-  `nsysparse presets check FILE TRACE` says which rules a preset overrules.
+- `--preset FILE` of `report`, `export` and `inspect` reads a file; its rules are stronger than all that is built in,
+  and of several files the first is strongest. `--preset NAME` lets only the named built-in presets speak, whatever
+  their probes say. Default: all whose probe matches.
+- A preset speaks in a trace where its probe matches some text of it. Under several `[[probe]]` each must match some
+  text.
+- Where several rules match one text, each field and the purpose come from the strongest rule that has them, the kind
+  from the strongest that is not `scope`. A rule with `drop = true` silences all weaker ones.
+- A rule that is stronger than `own/kv_transfer` and matches its texts too takes its place with its own kind and
+  purpose. `nsysparse presets check FILE TRACE` says which rules a preset overrules.
 - What a range says that is no `transfer` is `nested` ([provenance](../metrics.md#layers-and-requests)). `layer = "all"`
   in `says` of a `scope` is divided evenly (`estimated`) where the number of layers is known, and gives way to any range
   that names layers.

@@ -322,7 +322,7 @@ def _require_distinct(traces: Sequence[Trace]) -> None:
         events = (trace.ranges.drop("trace_id"), trace.gpu_ops.drop("trace_id"))
         if all(part.is_empty() for part in events):
             continue
-        mark = tuple((part.height, int(part.hash_rows().sum())) for part in events)
+        mark = tuple((part.height, int(part.hash_rows().sum())) for part in (*events, trace.labels))
         if mark in seen:
             raise InputError(f"{trace.file} and {seen[mark]} hold the same recording.", "Name each only once.")
         seen[mark] = trace.file
