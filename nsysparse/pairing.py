@@ -16,7 +16,7 @@ from nsysparse.leftovers import beside_transfers
 from nsysparse.meeting import Met, meetings
 from nsysparse.naming import named_pairs
 from nsysparse.ranks import NODE, inferred_ranks
-from nsysparse.sides import other_side
+from nsysparse.sides import other_side, perhaps_local
 
 OTHER_SIDE = pl.lit("other side: ")
 
@@ -34,6 +34,9 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
         side's interval was recorded. The purpose that one side knows holds for both.
     """
     ranked = _with_ranks(_with_gpu(transfers), anomalies)
+    local = perhaps_local(ranked).height
+    if local:
+        anomalies["perhaps-copies-to-itself"] += local
     named = named_pairs(ranked, anomalies)
     lanes = _with_lanes(_without(ranked, named))
     aligned = align(lanes, anomalies)

@@ -2,6 +2,8 @@
 
 import polars as pl
 
+from nsysparse.kinds import NCCL
+
 
 def other_side(transfers: pl.DataFrame, *facts: str) -> pl.DataFrame:
     """What the other side of each pair says.
@@ -28,3 +30,15 @@ def acts_as() -> pl.Expr:
     at_source, at_target = ((pl.col(end) == own).fill_null(value=False) for end in ("src_end", "dst_end"))
     copied = pl.when(at_source & ~at_target).then(pl.lit("send")).when(at_target & ~at_source).then(pl.lit("recv"))
     return pl.when(pl.col("side") == "copy").then(copied).otherwise("side")
+
+
+def perhaps_local(transfers: pl.DataFrame) -> pl.DataFrame:
+    """`transfer_id` of NCCL calls of unknown own rank whose group both sends to and receives from their peer.
+
+    The peer may be the own rank: then both are one copy within the device, and no movement.
+    """
+    unknown = transfers.filter(
+        (pl.col("transport") == NCCL) & pl.col("is_self").is_null() & pl.col("side").is_in(["send", "recv"])
+    )
+    both_ways = pl.col("side").n_unique().over("trace_id", "group_key", "communicator", "peer") > 1
+    return unknown.filter(both_ways & pl.col("group_key").is_not_null()).select("transfer_id")

@@ -17,7 +17,7 @@ from nsysparse.alignment import CLOCK, CLOCK_SLACK_NS, END_TOLERANCE_NS, SIZES, 
 from nsysparse.intervals import union_lengths
 from nsysparse.kinds import COPIES, NCCL
 from nsysparse.metrics.measured import Measured
-from nsysparse.sides import other_side
+from nsysparse.sides import other_side, perhaps_local
 
 LINK = ["link_key", "transport"]
 UNKNOWN_END = "unknown"
@@ -63,7 +63,8 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         _alone(ended.filter((pl.col("transport") != NCCL) & ~called())),
     ]
     sure = ended.join(pl.concat(parts), on="transfer_id", how="left", maintain_order="left")
-    sure = sure.join(_perhaps_local(measured.transfers), on="transfer_id", how="left", maintain_order="left")
+    local = perhaps_local(measured.transfers).with_columns(is_local=pl.lit(value=True))
+    sure = sure.join(local, on="transfer_id", how="left", maintain_order="left")
     alone = (pl.len().over("trace_id", "group_key", *LINK) == pl.col("kernel_ops")) | (
         pl.col("kernel_ops").fill_null(1) == 1
     )
@@ -74,17 +75,6 @@ def with_sure(ended: pl.DataFrame, measured: Measured) -> pl.DataFrame:
         sure_gb_s=pl.when(pl.col("sure_bytes").is_not_null() & ~proves_nothing()).then(
             together / (pl.col("sure_end_ns") - pl.col("sure_start_ns"))
         ),
-    )
-
-
-def _perhaps_local(transfers: pl.DataFrame) -> pl.DataFrame:
-    """NCCL calls of unknown own rank in a group that both sends to and receives from their peer: perhaps itself."""
-    unknown = transfers.filter(
-        (pl.col("transport") == NCCL) & pl.col("is_self").is_null() & pl.col("side").is_in(["send", "recv"])
-    )
-    both_ways = pl.col("side").n_unique().over("trace_id", "group_key", "communicator", "peer") > 1
-    return unknown.filter(both_ways & pl.col("group_key").is_not_null()).select(
-        "transfer_id", is_local=pl.lit(value=True)
     )
 
 

@@ -45,6 +45,8 @@ MESSAGES = {
     " experimental, so compare with a capture that traces NVTX",
     "nccl-trace-rows-unusable": "Send and Recv rows of `nsys -t nccl` that do not say which call they belong to, left"
     " out: export with --include-json=true",
+    "perhaps-copies-to-itself": "sends and receives of a group that name one peer, whose own rank is unknown: it may be"
+    " the peer, and then they moved nothing to another device, but are counted",
     "ranges-crossing": "push/pop ranges that overlap another of their thread and domain: a push or pop was lost, so"
     " they attribute nothing",
     "request-ids-collide": "request ids that --normalize-request makes of several ids of one process, as if they were"

@@ -350,8 +350,11 @@ def test_what_may_be_a_copy_to_itself_is_no_rate_of_a_link(tmp_path: Path) -> No
         thread.nccl("ncclGroupEnd", at + 40, at + 60)
         begin = 1_000_000 + 5_000_000 * index
         process.kernel(SEND_RECV, begin, begin + 1_000_000, gridX=1, launch=thread.launch(at + 42, at + 44))
-    for link in analyse([builder.write(tmp_path / "t.sqlite")]).links:
+    analysis = analyse([builder.write(tmp_path / "t.sqlite")])
+    for link in analysis.links:
         assert (link.headline_gb_s, link.wire_gb_s, link.kernel_gb_s) == (None, None, None)
+    # Nor is it known to have moved at all.
+    assert {each.code: each.count for each in analysis.warnings}["perhaps-copies-to-itself"] == 6
 
 
 def test_a_group_that_the_end_of_the_capture_may_have_cut_is_in_no_rate(tmp_path: Path) -> None:
