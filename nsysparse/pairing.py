@@ -169,6 +169,7 @@ def _join_pairs(transfers: pl.DataFrame, pairs: pl.DataFrame, anomalies: Counter
         is_movement=pl.when(pl.col("pair_id").is_not_null()).then(stands).otherwise(pl.lit(value=True)),
     ).drop(
         "acts_as",
+        "partner",
         "partner_start",
         "partner_purpose",
         "partner_rule",

@@ -27,7 +27,7 @@ import polars as pl
 
 from nsysparse.analysis import DEFAULT_PURPOSE, Setting
 from nsysparse.attribution import agree_between_sides, settled, shares
-from nsysparse.evidence import count_once
+from nsysparse.evidence import Surroundings, count_once
 from nsysparse.exchanges import exchanges
 from nsysparse.exposure import with_exposure
 from nsysparse.frames import Shares, Transfers, found_frame
@@ -103,7 +103,9 @@ def without_peers(count: int) -> pl.DataFrame:
 
 def attributed(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows as they leave attribution, one trace after the other numbered as `api` numbers them."""
-    texts = dict.fromkeys(("layer_bytes", "request_bytes", "phase", "role"), pl.String)
+    texts = dict.fromkeys(
+        ("layer_bytes", "request_bytes", "phase", "role", "phase_provenance", "role_provenance"), pl.String
+    )
     defaults = {
         "trace_id": "t", "transport": "nccl", "purpose": "kv", "purpose_rule": "own/kv_transfer", "kernel_count": 1,
         "device_count": 1, "staging_bytes": 2**18, "interval_kind": "gpu", "bytes_source": "payload",
@@ -196,9 +198,16 @@ def evidence(count: int) -> Stages:
     scopes = pl.DataFrame(
         schema={"range_id": pl.UInt32, **dict.fromkeys(numbers, pl.Int64), **dict.fromkeys(words, pl.String)}
     )
+    ids = found["transfer_id"].clear()
+    around = Surroundings(
+        other=ids,
+        within=pl.DataFrame({"transfer_id": ids, "scope_id": ids}),
+        threads=found["thread"].clear(),
+        issuing=pl.DataFrame({"transfer_id": ids, "begin": found["start_ns"].clear(), "end": found["end_ns"].clear()}),
+    )
     stages: Stages = {}
     with timed(stages, "evidence"):
-        standing = count_once(found, scopes, Counter())
+        standing = count_once(found, scopes, around, Counter())
     if standing.height != len(post):
         raise AssertionError(f"{standing.height} of {len(post)} transfers stand")
     return stages
