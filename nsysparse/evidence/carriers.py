@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from nsysparse.alignment import CLOCK_SLACK_NS
 from nsysparse.containing import innermost
 from nsysparse.evidence.notes import MOST_SURPLUS, note
 from nsysparse.intervals import Ints, innermost_container, merge
 from nsysparse.kinds import NCCL
+from nsysparse.sides import acts_as
 
 LIBRARIES = (NCCL, "nixl", "ucx")
 _CARRIED_BY = {
@@ -60,7 +62,11 @@ def _carried(
         return found
     submitted = _submitted(posted, parts)
     rest = parts.join(submitted, on="transfer_id", how="anti")
-    placed = pl.concat([submitted, _placed(whole, rest)])
+    within = _placed(whole, rest)
+    placed = pl.concat([submitted, within])
+    if transport != NCCL:  # an end that a host saw, and one of a device
+        over = rest.join(within, on="transfer_id", how="anti")
+        placed = pl.concat([placed, _placed(whole, _without_edges(over))])
     if transport == NCCL:
         kernels = placed.filter(pl.col("component") >= 0)
         served = _by_service_threads(kernels, whole, parts, around.threads)
@@ -69,10 +75,17 @@ def _carried(
         placed = pl.concat([submitted, served, _by_engines(posted, left, around.threads)])
     if placed.is_empty():
         return found
+    if carrier == "memcpy":
+        against = _other_way(placed, found)
+        if len(against):
+            anomalies["rows-beside-a-transfer"] += len(against)
+            placed = placed.filter(~pl.col("transfer_id").is_in(against.implode()))
     kept = _fitting(placed, pl.concat([_known(whole), _alone(posted)]))
-    surplus = placed.height - kept.height
+    surplus, short = placed.height - kept.height, kept.filter("is_short").height
     if surplus:
         anomalies["rows-beside-a-transfer"] += surplus
+    if short and carrier == "memcpy":
+        anomalies["copies-short-of-a-transfer"] += short
     notes = kept.group_by("owner").agg(
         note=pl.format("{} x{} ({} bytes)", pl.lit(carrier), pl.len(), pl.col("bytes").sum()),
         moved=pl.when(pl.col("fills").first()).then(_payload()),
@@ -86,6 +99,23 @@ def _carried(
         bytes=pl.when(filled).then("moved").otherwise("bytes"),
         bytes_source=pl.when(filled).then(pl.lit(carrier)).otherwise("bytes_source"),
     ).select(found.columns)
+
+
+def _without_edges(parts: pl.DataFrame) -> pl.DataFrame:
+    """Parts less what of them allows for the clocks at either end, down to the middle of those that are short."""
+    middle = pl.col("start_ns") + (pl.col("end_ns") - pl.col("start_ns")) // 2
+    return parts.with_columns(
+        start_ns=pl.min_horizontal(pl.col("start_ns") + CLOCK_SLACK_NS, middle),
+        end_ns=pl.max_horizontal(pl.col("end_ns") - CLOCK_SLACK_NS, middle),
+    )
+
+
+def _other_way(placed: pl.DataFrame, found: pl.DataFrame) -> pl.Series:
+    """Copies that go the other way than the transfer they lie in: into the device that sends, or out of it."""
+    ways = found.select("transfer_id", way=acts_as())
+    met = placed.select("transfer_id", "owner").join(ways, on="transfer_id")
+    met = met.join(ways.rename({"transfer_id": "owner", "way": "owner_way"}), on="owner")
+    return met.filter(pl.col("way") != pl.col("owner_way"))["transfer_id"]
 
 
 def _rows(found: pl.DataFrame, transport: str, around: Surroundings) -> pl.DataFrame:
@@ -103,7 +133,7 @@ def _payload() -> pl.Expr:
 
 
 def _fitting(placed: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
-    """Parts that are no more than what they lie in, with `fills`: whether they tell its size.
+    """Parts that are no more than what they lie in, with `fills`, whether they tell its size, and `is_short`, less.
 
     First those that lie in one transfer only must fit that one, then all in transfers that overlap these together.
     """
@@ -119,7 +149,8 @@ def _fitting(placed: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
     # One transfer of unknown size has the size of what carried it.
     fills = (pl.col("unknown") == 1) & (pl.col("count") == 1)
     agreed = judged.filter(pl.when(pl.col("unknown") > 0).then(fills).otherwise(fits))
-    return left.join(agreed.select(*_PLACE, fills=fills), on=_PLACE)
+    is_short = ((1 + MOST_SURPLUS) * pl.col("carried") < pl.col("known")) & (pl.col("unknown") == 0)
+    return left.join(agreed.select(*_PLACE, fills=fills, is_short=is_short), on=_PLACE)
 
 
 _PART = ("transfer_id", "process", "thread", "bytes", "purpose")

@@ -23,6 +23,7 @@ def nested(found: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
     silent = _stacked(ranges.filter(pl.col("style") == "push_pop"))
     rest = ranges.filter(~pl.col("transfer_id").is_in(silent))
     silent += _told_twice(rest)
+    silent += _told_elsewhere(ranges.filter(~pl.col("transfer_id").is_in(silent)))
     return found.filter(~pl.col("transfer_id").is_in(silent)) if silent else found
 
 
@@ -72,6 +73,22 @@ def _told_twice(ranges: pl.DataFrame) -> list[int]:
     outer = alone.filter(lasting & (held | same_name))
     inner = alone.filter(~lasting & shared)
     return [*several["owner"].unique(), *outer["owner"], *inner["transfer_id"]]
+
+
+def _told_elsewhere(ranges: pl.DataFrame) -> list[int]:
+    """Start/end ranges of a request whose parts other threads of the process tell: they add up to it, exactly."""
+    said = ("bytes", "request", "side")
+    lasting = ranges.filter(pl.col("style") == "start_end", pl.col("request").is_not_null())
+    met = (
+        _inside(ranges, lasting, "process", strictly=True)
+        .join(ranges.select("transfer_id", *said), on="transfer_id")
+        .join(lasting.select(*(pl.col(name).alias(f"{name}_outer") for name in said), owner="transfer_id"), on="owner")
+        .filter(pl.col("request") == pl.col("request_outer"), _may_be_of("side", "^copy$"))
+    )
+    sums = met.group_by("owner", "bytes_outer").agg(
+        count=pl.len(), total=pl.when(pl.col("bytes").is_not_null().all()).then(pl.col("bytes").sum())
+    )
+    return sums.filter(pl.col("count") > 1, pl.col("total") == pl.col("bytes_outer"))["owner"].to_list()
 
 
 def _may_be_of(field: str, spans: str) -> pl.Expr:

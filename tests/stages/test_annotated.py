@@ -158,3 +158,17 @@ def test_overlapping_ranges_each_speak_for_themselves(tmp_path: Path) -> None:
     ]
     assert study.transfers["role"].unique().to_list() == ["prefill"]
     assert study.anomalies["annotations-around-both-sides"] == 0
+
+
+@pytest.mark.parametrize(("whole", "request_id", "counted"), [(300, "a", 2), (300, "b", 3), (290, "a", 3)])
+def test_a_range_of_a_request_around_its_layers_of_another_thread_is_told_twice(
+    whole: int, request_id: str, counted: int, tmp_path: Path
+) -> None:
+    builder = TraceBuilder(schema="3.25", duration=10_000)
+    process = builder.process(pid=1)
+    process.thread(tid=2).start_end(f"kv_transfer op=send request={request_id} bytes={whole}", 100, 900)
+    for layer, nbytes in enumerate((100, 200)):
+        at = 200 + 100 * layer
+        process.thread(tid=1).push_pop(f"kv_transfer op=send request=a layer={layer} bytes={nbytes}", at, at + 50)
+    study = study_traces([builder.write(tmp_path / "t.sqlite")])
+    assert study.transfers["is_movement"].sum() == counted

@@ -281,3 +281,53 @@ def test_what_is_evidence_and_what_counts(build: Scene, counted: list[tuple[obje
 @pytest.mark.parametrize("name", SCENES)
 def test_the_order_of_rows_does_not_show(name: str, tmp_path: Path) -> None:
     require_order_not_to_show(SCENES[name], tmp_path)
+
+
+@scene
+def ends_after_the_mark() -> TraceBuilder:
+    """The device's clock and the host's poll differ by some microseconds."""
+    builder, process, thread = started()
+    post(thread, 1_000, 60_000, nbytes=MIB)
+    peer_copy(process, process.thread(tid=2), 5_000, (10_000, 75_000), MIB)
+    return builder
+
+
+@scene
+def long_after_the_mark() -> TraceBuilder:
+    builder, process, thread = started()
+    post(thread, 1_000, 20_000, nbytes=MIB)
+    peer_copy(process, process.thread(tid=2), 5_000, (21_000, 75_000), MIB)
+    return builder
+
+
+@scene
+def into_the_device_that_writes() -> TraceBuilder:
+    builder, process, thread = started()
+    post(thread, 1_000, 90_000, nbytes=MIB)
+    launch = process.thread(tid=2).launch(5_000, 5_002)
+    process.copy("PtoP", MIB, 10_000, 50_000, launch=launch, src_device=1, dst_device=0)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("build", "counted"),
+    [
+        (ends_after_the_mark, [("nixl", MIB, f"memcpy x1 ({MIB} bytes)")]),
+        (long_after_the_mark, [("nixl", MIB, None), ("memcpy", MIB, None)]),
+        (into_the_device_that_writes, [("nixl", MIB, None), ("memcpy", MIB, None)]),
+    ],
+)
+def test_what_carried_a_write_ends_with_it_and_goes_its_way(
+    build: Scene, counted: list[tuple[object, ...]], tmp_path: Path
+) -> None:
+    assert movements(studied(build, tmp_path)) == counted
+
+
+@pytest.mark.parametrize(("nbytes", "short"), [(MIB, 0), (10 * MIB, 1)])
+def test_copies_that_are_less_than_what_they_lie_in_are_warned_of(nbytes: int, short: int, tmp_path: Path) -> None:
+    builder, process, thread = started()
+    post(thread, 1_000, 90_000, nbytes=nbytes)
+    peer_copy(process, process.thread(tid=2), 5_000, (10_000, 50_000), MIB)
+    study = study_traces([builder.write(tmp_path / "t.sqlite")])
+    assert movements(study) == [("nixl", nbytes, f"memcpy x1 ({MIB} bytes)")]
+    assert study.anomalies["copies-short-of-a-transfer"] == short
