@@ -1,4 +1,4 @@
-"""Annotations that count beside what other sources recorded of perhaps the same data."""
+"""What counts beside something that other sources recorded of perhaps the same data."""
 
 import numpy as np
 import polars as pl
@@ -38,6 +38,21 @@ def beside_transfers(transfers: pl.DataFrame, told: pl.Series, met: pl.Series) -
     return sum(_beside(standing.filter(pl.col("side").eq_missing(side)), moved, side) for side in _OPPOSITE)
 
 
+def copies_beside_posts(transfers: pl.DataFrame) -> int:
+    """How many copies count that ran while another process's NIXL transfer did, which they may have carried out.
+
+    Args:
+        transfers: `transport`, `purpose`, `is_self`, `is_movement`, `trace_id`, `process`, `start_ns`, `end_ns`.
+    """
+    counted = transfers.filter(
+        "is_movement", pl.col("purpose") != "other", ~pl.col("is_self").fill_null(value=False)
+    ).drop_nulls(["start_ns", "end_ns"]).rename({"start_ns": "begin", "end_ns": "end"})  # fmt: skip
+    copies, posts = (counted.filter(pl.col("transport") == name) for name in ("memcpy", "nixl"))
+    if copies.is_empty() or posts.is_empty():
+        return 0
+    return int((_overlapping(copies, posts, _PLACE[:1]) > _overlapping(copies, posts, _PLACE)).sum())
+
+
 def _beside(told: pl.DataFrame, moved: pl.DataFrame, side: str | None) -> int:
     """How many annotations of one side have something beside them."""
     if told.is_empty() or moved.is_empty():
@@ -57,7 +72,7 @@ def _beside(told: pl.DataFrame, moved: pl.DataFrame, side: str | None) -> int:
 def _overlapping(
     told: pl.DataFrame, moved: pl.DataFrame, lane: list[str]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """For each annotation how many of the others of its lane overlap it, but for the clocks."""
+    """For each row how many of the others of its lane overlap it, but for the clocks."""
     count = np.zeros(told.height, dtype=np.int64)
     lanes = dict(moved.group_by(lane))
     for key, part in told.with_row_index("row").group_by(lane, maintain_order=True):

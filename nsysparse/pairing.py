@@ -12,7 +12,7 @@ import polars as pl
 
 from nsysparse.alignment import LANE, align
 from nsysparse.kinds import ANNOTATED, NCCL
-from nsysparse.leftovers import beside_transfers
+from nsysparse.leftovers import beside_transfers, copies_beside_posts
 from nsysparse.meeting import Met, meetings
 from nsysparse.naming import named_pairs
 from nsysparse.ranks import NODE, inferred_ranks
@@ -58,6 +58,9 @@ def pair(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     paired = _join_pairs(ranked, pl.concat([pairs, told]), anomalies)
     counted = _count_movements(paired, compared, met, anomalies)
     _warn_of_annotations(counted, met, anomalies)
+    copies = copies_beside_posts(counted)
+    if copies:
+        anomalies["copies-beside-posts"] += copies
     return counted.drop("node")
 
 

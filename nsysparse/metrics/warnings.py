@@ -12,6 +12,8 @@ MESSAGES = {
     "bytes-differ-from-model": "requests that moved over 5 % more or less than the model says: another model, an 8-bit"
     " cache, several ranks, reused prefixes, or transfers outside the capture",
     "calls-without-time-or-thread": "CUDA calls without start, end or thread; what they launched has no launch",
+    "copies-beside-posts": "copies that ran while another process's NIXL transfer did: if they carried it out, as the"
+    " receiver may, its data counts twice",
     "copies-short-of-a-transfer": "copies inside a transfer that together are less than it: taken for what carried it,"
     " though they may be other traffic, which is then not counted",
     "counters-impossible": "counter values below zero or far above what a link can carry, left out",

@@ -331,3 +331,15 @@ def test_copies_that_are_less_than_what_they_lie_in_are_warned_of(nbytes: int, s
     study = study_traces([builder.write(tmp_path / "t.sqlite")])
     assert movements(study) == [("nixl", nbytes, f"memcpy x1 ({MIB} bytes)")]
     assert study.anomalies["copies-short-of-a-transfer"] == short
+
+
+@pytest.mark.parametrize(("begins", "warned"), [(20_000, 1), (95_000, 0)])
+def test_a_copy_of_the_receiver_while_a_post_runs_is_warned_of(begins: int, warned: int, tmp_path: Path) -> None:
+    """UCX lets the receiver fetch what was posted: nothing in the file ties its copy to the post."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "x"}, duration=10**6)
+    post(builder.process(pid=1).thread(tid=1), 1_000, 60_000, nbytes=MIB)
+    receiver = builder.process(pid=2)
+    peer_copy(receiver, receiver.thread(tid=2), begins, (begins + 100, begins + 9_000), MIB)
+    study = study_traces([builder.write(tmp_path / "t.sqlite")])
+    assert study.transfers["is_movement"].sum() == 2
+    assert study.anomalies["copies-beside-posts"] == warned
