@@ -1,16 +1,14 @@
 """Options and engines as mappings from id to entry, read once and checked on the way in."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
-from typing import TypeVar
 
 from nsysparse.capture.entries import Engine, Launch, Option, Release, Spelling, Variant
 from nsysparse.capture.versions import parse
-from nsysparse.catalog.strict import Table, build, nested_tables, read_tables
+from nsysparse.catalog.strict import Table, build, by_id, nested_tables, read_tables
 from nsysparse.errors import InputError, UsageError, unknown_name
 
 SCHEMA = 1
@@ -24,9 +22,6 @@ class Options:
     releases: tuple[Release, ...]
     options: Mapping[str, Option]
     variants: Mapping[str, Variant]
-
-
-_Named = TypeVar("_Named", Option, Variant, Engine)
 
 
 @cache
@@ -66,8 +61,8 @@ def parse_options(text: str, origin: str) -> Options:
         raise InputError(f"{origin}: it names no nsys.")
     for release in releases:
         _checked(release.version, f"{origin}, nsys")
-    known = _by_id((_option(table, f"{origin}, option {table.get('id')}") for table in tables["option"]), origin)
-    variants = _by_id(
+    known = by_id((_option(table, f"{origin}, option {table.get('id')}") for table in tables["option"]), origin)
+    variants = by_id(
         (build(Variant, table, f"{origin}, variant {table.get('id')}") for table in tables["variant"]), origin
     )
     for variant in variants.values():
@@ -80,7 +75,7 @@ def parse_options(text: str, origin: str) -> Options:
 def parse_engines(text: str, origin: str, known: Options) -> Mapping[str, Engine]:
     """Engines of a file; arguments and errors as for `parse_options`, `known` what their ids refer to."""
     tables = read_tables(text, origin, ("engine",), SCHEMA)
-    found = _by_id((_engine(table, f"{origin}, engine {table.get('id')}", known) for table in tables["engine"]), origin)
+    found = by_id((_engine(table, f"{origin}, engine {table.get('id')}", known) for table in tables["engine"]), origin)
     names = [name for engine in found.values() for name in (engine.id, *engine.aliases)]
     for name in names:
         if names.count(name) > 1:
@@ -140,15 +135,6 @@ def _checked(version: str, where: str) -> tuple[int, ...]:
         return parse(version)
     except UsageError as error:
         raise InputError(f"{where}: {error.message}") from error
-
-
-def _by_id(entries: Iterable[_Named], origin: str) -> Mapping[str, _Named]:
-    found: dict[str, _Named] = {}
-    for entry in entries:
-        if entry.id in found:
-            raise InputError(f"{origin}: the id {entry.id!r} occurs twice.")
-        found[entry.id] = entry
-    return MappingProxyType(found)
 
 
 def _text(name: str) -> str:

@@ -1,9 +1,8 @@
 """The catalogues as mappings from id to entry, read once and checked on the way in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import TypeVar
 
 from nsysparse.catalog.entries import (
@@ -21,7 +20,7 @@ from nsysparse.catalog.entries import (
     Model,
     WindowedAttention,
 )
-from nsysparse.catalog.strict import Table, build, nested_tables, read_tables
+from nsysparse.catalog.strict import Table, build, by_id, nested_tables, read_tables
 from nsysparse.errors import InputError, unknown_name
 
 __all__ = [
@@ -117,8 +116,8 @@ def parse_interconnects(text: str, origin: str) -> tuple[Mapping[str, Link], Map
             and the key.
     """
     tables = read_tables(text, origin, ("link", "box"), SCHEMA)
-    known = _by_id((_link(table, _where(origin, "link", table)) for table in tables["link"]), origin)
-    machines = _by_id((build(Box, table, _where(origin, "box", table)) for table in tables["box"]), origin)
+    known = by_id((_link(table, _where(origin, "link", table)) for table in tables["link"]), origin)
+    machines = by_id((build(Box, table, _where(origin, "box", table)) for table in tables["box"]), origin)
     for box in machines.values():
         for key, link_id in (("intra_link", box.intra_link), ("nic_link", box.nic_link)):
             if link_id is not None and link_id not in known:
@@ -129,7 +128,7 @@ def parse_interconnects(text: str, origin: str) -> tuple[Mapping[str, Link], Map
 def parse_models(text: str, origin: str) -> Mapping[str, Model]:
     """Models of a catalogue file; arguments and errors as for `parse_interconnects`."""
     tables = read_tables(text, origin, ("model",), SCHEMA)
-    return _by_id((_model(table, _where(origin, "model", table)) for table in tables["model"]), origin)
+    return by_id((_model(table, _where(origin, "model", table)) for table in tables["model"]), origin)
 
 
 @cache
@@ -149,15 +148,6 @@ def _find(kind: str, given: str, known: Mapping[str, _Named], listing: str) -> _
 
 def _where(origin: str, kind: str, table: Table) -> str:
     return f"{origin}, {kind} {table.get('id', 'without id')}"
-
-
-def _by_id(entries: Iterable[_Named], origin: str) -> Mapping[str, _Named]:
-    found: dict[str, _Named] = {}
-    for entry in entries:
-        if entry.id in found:
-            raise InputError(f"{origin}: the id {entry.id!r} occurs twice.")
-        found[entry.id] = entry
-    return MappingProxyType(found)
 
 
 def _link(table: Table, where: str) -> Link:

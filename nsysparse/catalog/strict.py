@@ -4,8 +4,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from math import isfinite
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from nsysparse.errors import InputError
 
@@ -41,6 +41,27 @@ def nested_tables(table: Table, name: str, where: str) -> list[Table]:
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise InputError(f"{where}: {name} must be a list of tables.")
     return value
+
+
+class Identified(Protocol):
+    """An entry that has an id."""
+
+    @property
+    def id(self) -> str:  # noqa: D102 (its name says it)
+        ...
+
+
+_Known = TypeVar("_Known", bound=Identified)
+
+
+def by_id(entries: Iterable[_Known], origin: str) -> Mapping[str, _Known]:
+    """Entries by id, in their order; InputError where an id occurs twice."""
+    found: dict[str, _Known] = {}
+    for entry in entries:
+        if entry.id in found:
+            raise InputError(f"{origin}: the id {entry.id!r} occurs twice.")
+        found[entry.id] = entry
+    return MappingProxyType(found)
 
 
 def build(
