@@ -317,6 +317,8 @@ def _standing(
 
 def _require_distinct(traces: Sequence[Trace]) -> None:
     """No two inputs may hold one recording: everything in it would count twice."""
+    if len(traces) == 1:
+        return
     seen: dict[tuple[object, ...], str] = {}
     for trace in traces:
         events = (trace.ranges.drop("trace_id"), trace.gpu_ops.drop("trace_id"))
@@ -441,6 +443,9 @@ def _settings(asked: Options, presets: Sequence[str]) -> dict[str, Setting]:
         "wire_dtype": absent,
         "presets": Setting(list(presets), "option" if asked.presets else "detected"),
         "request_pattern": given(asked.request_pattern),
+        "normalize_request": given(asked.normalize_request),
+        "overlap_attribution": Setting(asked.overlap, "option" if asked.overlap else "default"),
+        "roles": given(", ".join(f"{name}={role}" for name, role in sorted(asked.roles.items())) or None),
         "layers": given(asked.layers),
         "nccl_buffsize": Setting(asked.nccl_buffsize or BUFFER_BYTES, "option" if asked.nccl_buffsize else "default"),
         "time_range": absent,

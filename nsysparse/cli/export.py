@@ -49,6 +49,7 @@ def command(
     from nsysparse.api import export_frame
     from nsysparse.source.inputs import find_inputs
     from nsysparse.tables import encode
+    from nsysparse.units import counted
 
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
@@ -56,4 +57,4 @@ def command(
     target = None if output in (None, "-") else Path(str(output))
     write(encode(rows, chosen), target, force=force, inputs=[*paths, *map(Path, traces)])
     if target is not None:
-        say(f"Wrote {rows.height:,} rows to {target}")
+        say(f"Wrote {counted(rows.height, 'row')} to {target}")

@@ -55,14 +55,14 @@ def command(
 
 def _text(trace: "TraceInspection") -> str:
     from nsysparse.render.names import visible
-    from nsysparse.units import human_ns
+    from nsysparse.units import counted, human_ns
 
     counts = trace.counts
     gpus = ", ".join(f"{gpu.device_id} {gpu.name or 'unnamed'}" for gpu in trace.gpus)
     nsys, schema = trace.nsys_version or "unknown", trace.schema_version or "unknown"
     lines = [f"{trace.file}: nsys {nsys}, schema {schema}, {human_ns(trace.duration_ns)} recorded"]
     if trace.synthetic:
-        lines.append(f"  SYNTHETIC: {trace.synthetic}")
+        lines.append(f"  SYNTHETIC: {trace.synthetic.removeprefix('synthetic: ')}")
     events = {
         "NVTX ranges": counts.nvtx_range_count,
         "kernels": counts.kernel_count,
@@ -75,8 +75,11 @@ def _text(trace: "TraceInspection") -> str:
         "groups": counts.group_count,
         "SendRecv kernels": counts.send_recv_kernel_count,
     }
-    lines.append(f"  {counts.process_count} processes, {counts.thread_count} threads with ranges")
-    lines.append(f"  {len(trace.gpus)} GPUs: {gpus or 'none'}")
+    lines.append(
+        f"  {counted(counts.process_count, 'process', 'processes')},"
+        f" {counted(counts.thread_count, 'thread with ranges', 'threads with ranges')}"
+    )
+    lines.append(f"  {counted(len(trace.gpus), 'GPU')}: {gpus}" if gpus else "  no GPU is named")
     lines += ["  " + ", ".join(f"{count:,} {what}" for what, count in group.items()) for group in (events, nccl)]
     lines.append(f"  presets that know its ranges: {', '.join(trace.presets)}")
     lines += [

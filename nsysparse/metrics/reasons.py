@@ -44,6 +44,7 @@ _HOST_OR = f"{_HOST}; of other links the bytes, the rate or the ceiling is not k
 _TIMELESS = "no kernel of the movements counted here was recorded, or none could be"
 _NO_END = f"{_TIMELESS}; or only calls were, which need not last as long as their transfers"
 _ANNOTATE = "Annotate it: docs/reference/convention.md"
+_ROLE_FIX = "--role FILE=prefill|decode|mixed, or a kv_role mark (docs/reference/convention.md)"
 _LINK_FIX = "--link ID (`nsysparse links list`) or --peak GB/S"
 _MODEL_FIX = "--model ID (`nsysparse models list`)"
 
@@ -75,16 +76,19 @@ RULES = (
     )),
     Rule("/traces/*/nsys_version", NOT_RECORDED, "the file has no export metadata"),
     Rule("/traces/*/schema_version", NOT_RECORDED, "the file has no export metadata"),
-    Rule("/traces/*/role", NOT_RECORDED, "no kv_role mark says whether this is prefill or decode",
-         _ANNOTATE),
-    Rule("/traces/*/role_source", NOT_RECORDED, "no kv_role mark says whether this is prefill or decode"),
+    *(Rule(f"/traces/*/{name}", NOT_RECORDED, "no mark, step, range or direction of a transfer says whether this is"
+           " prefill or decode", _ROLE_FIX) for name in ("role", "role_source")),
     Rule("/traces/*/duration_ns", NOT_RECORDED, "the file has no ANALYSIS_DETAILS"),
     Rule("/traces/*/gpus/*/name", NOT_RECORDED, capability="gpu_names"),
     *(Rule(f"/settings/{name}/value", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED) for name in _NAMED),
     Rule("/settings/link/value", NOT_APPLICABLE, "the peak is given by --peak, for a link without a name"),
     Rule("/settings/peak_gb_s/value", NOT_APPLICABLE, "the peak is the catalogue's, by --link"),
     Rule("/settings/model/value", NEEDS_OPTION, "no model is named", _MODEL_FIX),
-    Rule("/settings/layers/value", NEEDS_OPTION, "the number of layers matters only for `layer=all`", "--layers N"),
+    Rule("/settings/layers/value", NEEDS_OPTION, "the number of layers matters only for `layer=all` and where the"
+         " order of sends tells layers", "--layers N"),
+    Rule("/settings/normalize_request/value", NEEDS_OPTION, "ids of requests are taken as they are",
+         "--normalize-request REGEX"),
+    Rule("/settings/roles/value", NEEDS_OPTION, "the traces themselves tell their roles, or nothing does", _ROLE_FIX),
     Rule("/settings/request_pattern/value", NEEDS_OPTION, "only presets name requests", "--request-pattern REGEX"),
     *(Rule(f"/settings/{name}/value", NOT_MEASURED, "not an option of this version") for name in (
         "box", "tp", "wire_dtype", "time_range", "clock",
