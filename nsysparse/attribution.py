@@ -2,7 +2,8 @@
 
 Provenance, best first: `exact` (our annotation around the call names it), `nested` (another range around the call on
 its own thread does), `spanning` (the only start/end range open in the process does), `estimated` (one range names
-several: divided evenly). Where nothing names it, it stays unattributed: wrong is worse than missing.
+several and not how much each: divided by tokens, or evenly). Where nothing names it, it stays unattributed: wrong is
+worse than missing.
 
 A replay of a CUDA graph has two places: the launch of the graph, whose surroundings tell the request and the step, and
 the call at capture time, whose surroundings tell the layer where those of the launch name none.
@@ -10,7 +11,8 @@ the call at capture time, whose surroundings tell the layer where those of the l
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import unquote
 
 import polars as pl
@@ -28,7 +30,13 @@ AMOUNTS = (
     "bytes", "time_ns", "wire_ns", "peer_wait_ns", "overlapped_ns", "exposed_wire_ns", "exposed_wait_ns",
 )  # fmt: skip
 """What is divided among layers and requests."""
+ALL = "all"
 EXACT, NESTED, SPANNING, ESTIMATED = "exact", "nested", "spanning", "estimated"
+_SPOKEN = {
+    "layer": {"layer_text": "layer", "layer_bytes": "layer_bytes"},
+    "request": {"request_text": "request", "request_bytes": "request_bytes", "request_tokens": "tokens"},
+}
+"""What a range says of a field, as it is called where transfers carry it and where scopes do."""
 
 
 def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
@@ -41,17 +49,17 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
         anomalies: Counts annotations that contradict the payload.
 
     Returns:
-        The transfers, in the same order, with `layer_text`, `layer_bytes`, `request_text`, `request_bytes` (as
-        written), `phase` and `role`, their `…_provenance`, and `bytes` filled from annotations where the payload had
-        none.
+        The transfers, in the same order, with `layer_text`, `layer_bytes`, `request_text`, `request_bytes`,
+        `request_tokens` (as written), `phase` and `role`, their `…_provenance`, and `bytes` filled from annotations
+        where the payload had none.
         The layer of a replay that the launch's surroundings leave open is that of the captured call, with the
         provenance that a range around that call gives it. Nothing else is taken from there: the request and the phase
         of the capture are not those of the replay.
     """
     result = _with_annotated_bytes(transfers, scopes, anomalies)
-    for field, column in (("layer", "layer_text"), ("request", "request_text")):
+    for field, spoken in _SPOKEN.items():
         # That a program's posts carry all layers gives way to any range that names some.
-        all_layers = ((pl.col("kind") == "scope") & (pl.col("layer") == "all")).fill_null(value=False)
+        all_layers = ((pl.col("kind") == "scope") & (pl.col("layer") == ALL)).fill_null(value=False)
         naming = scopes.filter(~all_layers) if field == "layer" else scopes
         said = _said(transfers, naming, field, spanning=True)
         if field == "layer":
@@ -59,12 +67,9 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
             said = pl.concat([said, _said(silent, naming, field, spanning=True)])
             silent = transfers.join(said, on="transfer_id", how="anti")
             said = pl.concat([said, _said(silent, scopes.filter(all_layers), field)])
-        weights = scopes.select(scope_id="range_id", weights=f"{field}_bytes")
-        found = said.join(weights, on="scope_id", how="left").select(
-            "transfer_id",
-            pl.col(field).alias(column),
-            pl.col("weights").alias(f"{field}_bytes"),
-            _provenance().alias(f"{field}_provenance"),
+        told = scopes.select(pl.col("range_id").alias("scope_id"), **spoken)
+        found = said.join(told, on="scope_id", how="left").select(
+            "transfer_id", *spoken, _provenance().alias(f"{field}_provenance")
         )
         result = result.join(found, on="transfer_id", how="left", maintain_order="left")
     for field in ("phase", "role"):
@@ -156,8 +161,8 @@ def agree_between_sides(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.
     Where both sides know and differ, the standing side's own word is kept and the difference counted.
     """
     result = transfers
-    for field in ("layer", "request"):
-        columns = [f"{field}_text", f"{field}_bytes", f"{field}_provenance"]
+    for field, spoken in _SPOKEN.items():
+        columns = [*spoken, f"{field}_provenance"]
         far = other_side(transfers, *columns)
         met = result.join(far, on="transfer_id", how="left", maintain_order="left")
         differs = pl.col("is_movement") & (pl.col(f"{field}_text") != pl.col(f"far_{field}_text"))
@@ -173,38 +178,44 @@ def agree_between_sides(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The layers (or requests) that one text names, with their weights; `even` when the text gives none."""
+    """The layers (or requests) that one text names, with their weights; `estimated` when it does not give these."""
 
     values: tuple[int | str, ...]
     weights: tuple[int, ...]
-    even: bool
+    estimated: bool
     misfit: bool = False
 
 
-def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[str]) -> pl.DataFrame:
+def shares(
+    transfers: pl.DataFrame,
+    layer_count: int | None,
+    anomalies: Counter[str],
+    prompts: Mapping[str, int] | None = None,
+) -> pl.DataFrame:
     """Divide each transfer's bytes and time among the layers and requests it is attributed to.
 
     Args:
         transfers: From `agree_between_sides`.
         layer_count: Layers of the model, for `layer=all`.
         anomalies: Counts texts that name no layer, of movements.
+        prompts: Tokens in the prompts of requests, by id: of several requests of which nothing nearer says how much is
+            whose.
 
     Returns:
         Columns of `Shares`, for every transfer. Σ over a transfer's shares equals its bytes and time exactly.
     """
     moving = transfers.filter("is_movement")
-    layers = {(text, weights): _layers(text, weights, layer_count) for text, weights in _texts(transfers, "layer")}
-    requests = {(text, weights): _requests(text, weights) for text, weights in _texts(transfers, "request")}
-    unreadable = [key for key, names in layers.items() if names is None]
-    if unreadable:
-        bad = pl.Series([text for text, _ in unreadable])
-        anomalies["layers-unreadable"] += moving.filter(pl.col("layer_text").is_in(bad.implode())).height
-    by_layer, by_request = ["layer_text", "layer_bytes"], ["request_text", "request_bytes"]
+    layers = {said: _layers(*said, layer_count=layer_count) for said in _texts(transfers, "layer")}
+    requests = {said: _requests(*said, prompts=prompts or {}) for said in _texts(transfers, "request")}
+    unreadable = pl.Series([text for (text, *_), names in layers.items() if names is None], dtype=pl.String)
+    silent = moving.filter(pl.col("layer_text").is_in(unreadable.implode()))["layer_text"]
+    all_layers = int((silent == ALL).sum())
+    anomalies += Counter({"layers-need-their-number": all_layers, "layers-unreadable": len(silent) - all_layers})
     named = (
         transfers.select(*_SAID, "is_movement", *AMOUNTS)
         .with_row_index("row")
-        .join(_table(layers, "layer", pl.Int64), on=by_layer, how="left", nulls_equal=True)
-        .join(_table(requests, "request", pl.String), on=by_request, how="left", nulls_equal=True)
+        .join(_table(layers, "layer", pl.Int64), on=list(_SPOKEN["layer"]), how="left", nulls_equal=True)
+        .join(_table(requests, "request", pl.String), on=list(_SPOKEN["request"]), how="left", nulls_equal=True)
         .with_columns(pl.col("layer_count", "request_count").fill_null(0))
     )
     misfits = pl.col("is_movement") & (pl.col("layer_misfit") | pl.col("request_misfit")).fill_null(value=False)
@@ -224,38 +235,34 @@ def shares(transfers: pl.DataFrame, layer_count: int | None, anomalies: Counter[
     return pl.concat([whole, divided]).sort("row", maintain_order=True).select(list(SHARES))
 
 
-_SAID = (
-    "transfer_id", "layer_text", "layer_bytes", "layer_provenance", "request_text", "request_bytes",
-    "request_provenance",
-)  # fmt: skip
-_Texts = Mapping[tuple[str, str | None], "_Names | None"]
+_SAID = ("transfer_id", "layer_provenance", "request_provenance", *_SPOKEN["layer"], *_SPOKEN["request"])
+_Texts = Mapping[tuple[Any, ...], "_Names | None"]
 
 
 def _table(texts: _Texts, field: str, dtype: type[pl.DataType]) -> pl.DataFrame:
     """Per text how many layers (or requests) it names, the one if it is one, and whether its weights do not fit."""
     rows = [
         (
-            text,
-            weights,
+            *said,
             len(names.values) if names else 0,
             names.values[0] if names and len(names.values) == 1 else None,
             names.misfit if names else False,
         )
-        for (text, weights), names in texts.items()
+        for said, names in texts.items()
     ]
-    types = (pl.String, pl.String, pl.Int64, dtype, pl.Boolean)
-    columns = (f"{field}_text", f"{field}_bytes", f"{field}_count", field, f"{field}_misfit")
-    return pl.DataFrame(rows, schema=dict(zip(columns, types, strict=True)), orient="row")
+    schema: dict[str, type[pl.DataType]] = dict.fromkeys(_SPOKEN[field], pl.String)
+    schema |= {f"{field}_count": pl.Int64, field: dtype, f"{field}_misfit": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _divided(several: pl.DataFrame, layers: _Texts, requests: _Texts, anomalies: Counter[str]) -> pl.DataFrame:
     """Shares of transfers that name several layers or requests, with the `row` of each."""
     rows: list[tuple[object, ...]] = []
-    for row, ident, l_text, l_bytes, l_how, r_text, r_bytes, r_how, counts, *amounts in several.select(
-        "row", *_SAID, "is_movement", *AMOUNTS
-    ).iter_rows():
-        named_layers = layers.get((l_text, l_bytes)) or _NOBODY
-        named_requests = requests.get((r_text, r_bytes)) or _NOBODY
+    of_layer = len(_SPOKEN["layer"])
+    for row, counts, ident, l_how, r_how, *rest in several.select("row", "is_movement", *_SAID, *AMOUNTS).iter_rows():
+        said, amounts = rest[: -len(AMOUNTS)], rest[-len(AMOUNTS) :]
+        named_layers = layers.get(tuple(said[:of_layer])) or _NOBODY
+        named_requests = requests.get(tuple(said[of_layer:])) or _NOBODY
         if len(named_layers.values) * len(named_requests.values) > MAX_SHARES:
             anomalies["attributions-too-many"] += counts
             named_requests = _NOBODY
@@ -287,12 +294,11 @@ SHARES: dict[str, pl.DataType | type[pl.DataType]] = {
     "request_provenance": pl.String,
     **dict.fromkeys(AMOUNTS, pl.Int64),
 }
-_NOBODY = _Names((), (), even=False)
+_NOBODY = _Names((), (), estimated=False)
 
 
-def _texts(moving: pl.DataFrame, field: str) -> list[tuple[str, str | None]]:
-    named = moving.filter(pl.col(f"{field}_text").is_not_null())
-    return named.select(f"{field}_text", f"{field}_bytes").unique().rows()
+def _texts(moving: pl.DataFrame, field: str) -> list[tuple[Any, ...]]:
+    return moving.filter(pl.col(f"{field}_text").is_not_null()).select(*_SPOKEN[field]).unique().rows()
 
 
 def _divide(
@@ -305,8 +311,8 @@ def _divide(
 ) -> list[tuple[object, ...]]:
     over_layers = layers.values or (None,)
     over_requests = requests.values or (None,)
-    how_layer = (ESTIMATED if layers.even else layer_how) if layers.values else None
-    how_request = (ESTIMATED if requests.even else request_how) if requests.values else None
+    how_layer = (ESTIMATED if layers.estimated else layer_how) if layers.values else None
+    how_request = (ESTIMATED if requests.estimated else request_how) if requests.values else None
     if len(over_layers) == 1 and len(over_requests) == 1:
         return [(ident, over_layers[0], how_layer, over_requests[0], how_request, *amounts)]
     weights = [w * v for w in layers.weights or (1,) for v in requests.weights or (1,)]
@@ -341,9 +347,9 @@ def _less(whole: Sequence[int] | None, part: Sequence[int] | None) -> list[int] 
     return None if whole is None or part is None else [a - b for a, b in zip(whole, part, strict=True)]
 
 
-def _layers(text: str, weights: str | None, layer_count: int | None) -> _Names | None:
+def _layers(text: str, weights: str | None, *, layer_count: int | None) -> _Names | None:
     """Layers in `7`, `0-31` (inclusive), or `all`; None when the text names none."""
-    if text == "all":
+    if text == ALL:
         values = range(layer_count) if layer_count else range(0)
     else:
         first, _, last = text.partition("-")
@@ -357,10 +363,17 @@ def _layers(text: str, weights: str | None, layer_count: int | None) -> _Names |
     return _named(tuple(values), weights)
 
 
-def _requests(text: str, weights: str | None) -> _Names | None:
-    """Requests in a comma list."""
+def _requests(text: str, weights: str | None, tokens: str | None, *, prompts: Mapping[str, int]) -> _Names | None:
+    """Requests in a comma list; of several, by the bytes of each, else by tokens, else by their whole prompts."""
     ids = tuple(request_id(part) for part in text.split(",") if part)
-    return _named(ids, weights) if 0 < len(ids) <= MAX_REQUESTS else None
+    if not 0 < len(ids) <= MAX_REQUESTS:
+        return None
+    named = _named(ids, weights)
+    if not named.estimated:
+        return named
+    known = [prompts.get(each) or 0 for each in ids]
+    given = _numbers(tokens, len(ids)) or (known if all(known) else None)
+    return replace(_weighed(ids, given), misfit=named.misfit) if given else named
 
 
 def request_id(text: str) -> str:
@@ -370,10 +383,20 @@ def request_id(text: str) -> str:
 
 def _named(values: tuple[int | str, ...], weights: str | None) -> _Names:
     """The named layers or requests, each once: one that is named twice gets both its parts."""
-    given = [part for part in (weights or "").split(",") if part]
-    fits = len(given) == len(values) and all(part.isascii() and part.isdigit() and len(part) <= 15 for part in given)  # noqa: PLR2004 (a petabyte)
+    given = _numbers(weights, len(values))
+    named = _weighed(values, given or [1] * len(values))
+    return replace(named, estimated=named.estimated and given is None, misfit=bool(weights) and given is None)
+
+
+def _weighed(values: Sequence[int | str], weights: Sequence[int]) -> _Names:
     parts: dict[int | str, int] = {}
-    for index, value in enumerate(values):
-        parts[value] = parts.get(value, 0) + (int(given[index]) if fits else 1)
-    even = len(parts) > 1 and not fits
-    return _Names(tuple(parts), tuple(parts.values()), even=even, misfit=bool(given) and not fits)
+    for value, weight in zip(values, weights, strict=True):
+        parts[value] = parts.get(value, 0) + weight
+    return _Names(tuple(parts), tuple(parts.values()), estimated=len(parts) > 1)
+
+
+def _numbers(text: str | None, count: int) -> list[int] | None:
+    """So many numbers in a comma list; None where it is none of them."""
+    parts = [part for part in (text or "").split(",") if part]
+    good = all(part.isascii() and part.isdigit() and len(part) <= 15 for part in parts)  # noqa: PLR2004 (a petabyte)
+    return [int(part) for part in parts] if parts and good and len(parts) == count else None

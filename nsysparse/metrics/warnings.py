@@ -20,7 +20,8 @@ MESSAGES = {
     "counters-in-unknown-units": "samples of network adapters in a unit that is not known, left out",
     "counters-with-impossible-times": "counter samples that end before they start or last for days, left out",
     "gpu-work-without-device": "GPU operations without a device, left out",
-    "weights-do-not-fit": "annotations whose layer_bytes or request_bytes are not one number for each; divided evenly",
+    "weights-do-not-fit": "annotations whose layer_bytes or request_bytes are not one number for each; divided by"
+    " tokens or evenly",
     "attributions-too-many": "movements that name too many layers times requests; their requests were left out",
     "gpu-work-with-impossible-times": "GPU operations that never end, end before they start or run for days, left out",
     "gpu-work-without-launch": "GPU operations without a recorded launch; no range can own them",
@@ -33,8 +34,9 @@ MESSAGES = {
     "lanes-that-do-not-pair": "sequences of sends and receives that both sides recorded but whose counts, sizes"
     " or times do not agree; the side with more was counted",
     "launches-repeated": "surplus CUDA calls of the same process and correlation id; the latest before the work won",
-    "layers-unreadable": "transfers in a range whose layer is neither a number, a span nor `all` with a known"
-    " number of layers",
+    "layers-need-their-number": "transfers that carry all layers of a model whose number of layers is not known: name"
+    " it with --layers N or --model ID",
+    "layers-unreadable": "transfers in a range whose layer is neither a number, a span nor `all`",
     "meetings-too-many": "kinds of sends or receives that might be each other's side but agree in too little to compare"
     " them all; both sides were counted",
     "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"

@@ -104,7 +104,8 @@ def without_peers(count: int) -> pl.DataFrame:
 def attributed(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows as they leave attribution, one trace after the other numbered as `api` numbers them."""
     texts = dict.fromkeys(
-        ("layer_bytes", "request_bytes", "phase", "role", "phase_provenance", "role_provenance"), pl.String
+        ("layer_bytes", "request_bytes", "request_tokens", "phase", "role", "phase_provenance", "role_provenance"),
+        pl.String,
     )
     defaults = {
         "trace_id": "t", "transport": "nccl", "purpose": "kv", "purpose_rule": "own/kv_transfer", "kernel_count": 1,

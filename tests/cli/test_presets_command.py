@@ -232,7 +232,7 @@ def test_layers_that_a_preset_says_are_all_carried_need_their_number(tmp_path: P
     assert study_traces([path], Options(layers=4)).shares["layer_provenance"].unique().to_list() == ["estimated"]
     unknown = analyse([path])
     assert unknown.layers == ()
-    assert [row.code for row in unknown.warnings if "layers" in row.code] == ["layers-unreadable"]
+    assert [row.code for row in unknown.warnings if "layers" in row.code] == ["layers-need-their-number"]
     plain = analyse([path], Options(layers=4, presets=("nixl",)))
     assert plain.layers == ()
     assert plain.unattributed["layer"].bytes == 64

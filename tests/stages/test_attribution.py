@@ -168,6 +168,32 @@ def test_given_bytes_divide_as_given(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("texts", "parts"),
+    [
+        (["kv_transfer request=a,b tokens=300,100"], [("a", 750), ("b", 250)]),
+        (["kv_transfer request=a,b tokens=400"], [("a", 500), ("b", 500)]),
+        (["kv_transfer request=a,b", "kv_request request=a prompt=200", "kv_request request=b prompt=800"],
+         [("a", 200), ("b", 800)]),
+        (["kv_transfer request=a,b", "kv_request request=a prompt=200", "kv_request request=b"],
+         [("a", 500), ("b", 500)]),
+        (["kv_transfer request=a,b tokens=300,100", "kv_request request=a prompt=1", "kv_request request=b prompt=9"],
+         [("a", 750), ("b", 250)]),
+    ],
+)  # fmt: skip
+def test_without_bytes_requests_divide_by_tokens_else_by_prompts_else_evenly(
+    texts: list[str], parts: list[tuple[str, int]], tmp_path: Path
+) -> None:
+    scene = Scene()
+    scene.thread.push_pop(texts[0], 90, 120)
+    for number, text in enumerate(texts[1:]):
+        scene.thread.start_end(text, 500 + number, 900 + number)
+    scene.send(100, 1000)
+    study = scene.study(tmp_path)
+    assert study.shares.select("request_id", "bytes").rows() == parts
+    assert set(study.shares["request_provenance"]) == {"estimated"}
+
+
 def test_all_layers_needs_their_number(tmp_path: Path) -> None:
     scene = Scene()
     scene.thread.push_pop("kv_transfer request=a layer=all", 90, 120)
@@ -175,7 +201,7 @@ def test_all_layers_needs_their_number(tmp_path: Path) -> None:
     assert [row[0] for row in shares(scene.study(tmp_path, 4))] == [0, 1, 2, 3]
     unknown = scene.study(tmp_path)
     assert shares(unknown) == [(None, None, "a", "exact", 1000, 100)]
-    assert unknown.anomalies["layers-unreadable"] == 1
+    assert unknown.anomalies["layers-need-their-number"] == 1
 
 
 @pytest.mark.parametrize("layer", ["x", "-1", "3-", "5-2", "1-99999", "999999999999999999999", "٣"])
@@ -309,7 +335,11 @@ def test_a_replay_has_the_layer_of_its_capture_and_the_request_of_its_launch(tmp
 
 def test_shares_stand_in_the_order_of_transfers_whether_they_divide_or_not() -> None:
     texts = {"layer_text": ["2", "0-1", None, "x"], "request_text": ["a", None, "a,b", "a%20b"]}
-    weights = {"layer_bytes": [None, "3,1", None, None], "request_bytes": [None, None, None, "1,2"]}
+    weights = {
+        "layer_bytes": [None, "3,1", None, None],
+        "request_bytes": [None, None, None, "1,2"],
+        "request_tokens": [None, None, None, None],
+    }
     how = {
         "layer_provenance": ["exact", "nested", None, "exact"],
         "request_provenance": ["nested", None, "exact", "exact"],
