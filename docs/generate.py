@@ -171,6 +171,9 @@ Sorted by process, thread, start, and the longer first. A GPU operation belongs 
 starts and ends inside the range on the same thread; for a start/end range that another thread closed, inside it
 anywhere in the process. Marks are left out.
 """
+_SCOPES_NOTE = """
+Sorted and projected as `nvtx_ranges`. Marks, as `kv_role`, hold nothing and are left out.
+"""
 _TRANSFERS_NOTE = """
 One row per side that was recorded, sorted by input, process, thread and call. Sums over movements take the rows with
 `is_movement`. Each side has its own layer and request, or its pair's where it does not know them. `layer=all` needs
@@ -178,6 +181,7 @@ One row per side that was recorded, sorted by input, process, thread and call. S
 """
 EXPORTED: dict[str, tuple[type[dy.Schema], Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "nvtx_ranges": (frames.NvtxRanges, lambda frame: frame, _NVTX_NOTE),
+    "scopes": (frames.Scopes, lambda frame: frame, _SCOPES_NOTE),
     "gpu_ops": (frames.GpuOps, frames.exported_gpu_ops, "Sorted by start, end and device."),
     "transfers": (frames.Transfers, frames.exported_transfers, _TRANSFERS_NOTE),
     "attributions": (

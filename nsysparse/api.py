@@ -15,7 +15,7 @@ from nsysparse.catalog.loader import find_model
 from nsysparse.errors import InputError
 from nsysparse.evidence import Surroundings, count_once, issuing
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
-from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_transfers
+from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_scopes, exported_transfers
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
@@ -24,7 +24,7 @@ from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
 from nsysparse.presets.check import Check, Uses, uses
 from nsysparse.presets.loader import OPTION, Preset, active, examine, load, rules_of
-from nsysparse.projection import project
+from nsysparse.projection import project, work_of
 from nsysparse.purpose import communicators_with_collectives, with_purpose
 from nsysparse.request_ids import check_pattern, collisions, differ_by_suffix, normalise_texts
 from nsysparse.roles import ROLES, process_roles, trace_role, with_role
@@ -107,7 +107,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
         NsysparseError: A file cannot be used, or an option names something unknown.
     """
     asked = options or Options()
-    _require_purpose(asked.purpose)
+    _check(asked)
     model = find_model(asked.model) if asked.model else None
     peak = resolve(asked.link, asked.peak_gb_s)
     study = study_traces(paths, asked, progress)
@@ -135,8 +135,7 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
         progress: Is told what is being done.
     """
     asked = options or Options()
-    if asked.normalize_request is not None:
-        check_pattern(asked.normalize_request)
+    _check(asked)
     presets = load(asked.presets, asked.request_pattern)
     speaking: set[str] = set()
     traces, parts, all_scopes, requests = [], [], [], []
@@ -149,8 +148,7 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
         progress(f"reading {path.name}")
         trace, scopes, heard = _read(path, trace_id, presets, all_gpu_work=False)
         speaking.update(each.name for each in heard)
-        if asked.normalize_request is not None:
-            scopes = _with_short_ids(scopes, asked.normalize_request, anomalies)
+        scopes = _normalised(scopes, asked, anomalies)
         numbered = _numbered(_standing(trace, scopes, anomalies, asked), next_id)
         next_id += numbered.height
         anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height
@@ -172,7 +170,9 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     paired = share_time(pair(pl.concat(inferred), anomalies))
     compute = pl.concat([trace.compute for trace in traces])
     paired = agree_between_sides(with_times(paired, compute), anomalies)
-    divided = shares(paired, layer_count, anomalies)
+    announced = _announced(requests)
+    prompts = announced.drop_nulls("prompt_tokens").select("request_id", "prompt_tokens")
+    divided = shares(paired, layer_count, anomalies, dict(prompts.iter_rows()))
     if asked.normalize_request is None:
         named = paired.join(divided.drop_nulls("request_id"), on="transfer_id")
         ids = named.group_by("trace_id", maintain_order=True).agg(pl.col("request_id").unique())["request_id"]
@@ -181,7 +181,7 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
         traces=tuple(traces),
         transfers=Transfers.validate(settled(paired, divided).select(Transfers.column_names())),
         shares=Shares.validate(divided.join(paired.filter("is_movement"), on="transfer_id", how="semi")),
-        requests=_announced(requests),
+        requests=announced,
         roles=roles,
         presets=tuple(each.shown for each in presets if each.name in speaking - {OPTION}),
         anomalies=anomalies,
@@ -260,13 +260,13 @@ def export_frame(
 
     Args:
         paths: The .sqlite files.
-        frame: nvtx_ranges, gpu_ops, transfers, attributions or exchanges.
+        frame: nvtx_ranges, scopes, gpu_ops, transfers, attributions or exchanges.
         options: What is known beside the traces; of transfers, and of what is made from them, only those of its
             purposes are exported. Without options all are.
         progress: Is told what is being done.
     """
     asked = options or Options(purpose="all")
-    _require_purpose(asked.purpose)
+    _check(asked)
     if frame in ("transfers", "attributions", "exchanges"):
         study = study_traces(paths, asked, progress)
         wanted = study.transfers.filter(pl.col("purpose").is_in(PURPOSES[asked.purpose]))
@@ -275,9 +275,14 @@ def export_frame(
         if frame == "transfers":
             return exported_transfers(wanted)
         return study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")
+    presets = load(asked.presets, asked.request_pattern)
     parts: list[pl.DataFrame] = []
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
+        if frame == "scopes":
+            trace, scopes, _ = _read(path, trace_id, presets, all_gpu_work=True)
+            parts.append(exported_scopes(_placed(trace, _normalised(scopes, asked, Counter()))))
+            continue
         trace = read_trace(path, trace_id, all_gpu_work=True)
         if frame == "nvtx_ranges":
             parts.append(project(trace.ranges, trace.labels, trace.gpu_ops))
@@ -286,9 +291,24 @@ def export_frame(
     return pl.concat(parts)
 
 
-def _require_purpose(purpose: str) -> None:
-    if purpose not in PURPOSES:
-        raise InputError(f"There is no purpose {purpose!r}.", f"Purposes are {', '.join(PURPOSES)}.")
+def _placed(trace: Trace, scopes: pl.DataFrame) -> pl.DataFrame:
+    """Scopes that are no marks, with their texts and what ran on the GPU inside, in the order of the trace's ranges."""
+    spans = trace.ranges.filter(pl.col("style") != "mark").join(
+        scopes.drop("process", "thread", "start_ns", "end_ns"), on="range_id", suffix="_held", maintain_order="left"
+    )
+    return (
+        work_of(spans, trace.gpu_ops)
+        .join(trace.labels, on="label_id", maintain_order="left")
+        .with_columns(style="style_held")
+    )
+
+
+def _check(asked: Options) -> None:
+    """Refuse, before anything is read, what no trace could make good."""
+    if asked.purpose not in PURPOSES:
+        raise InputError(f"There is no purpose {asked.purpose!r}.", f"Purposes are {', '.join(PURPOSES)}.")
+    if asked.normalize_request is not None:
+        check_pattern(asked.normalize_request)
 
 
 def trace_ids(paths: Sequence[Path]) -> list[str]:
@@ -348,8 +368,10 @@ def _told_roles(paths: Sequence[Path], roles: Mapping[str, str]) -> dict[str, st
     return told
 
 
-def _with_short_ids(scopes: pl.DataFrame, pattern: str, anomalies: Counter[str]) -> pl.DataFrame:
-    """Scopes whose request ids are normalised."""
+def _normalised(scopes: pl.DataFrame, asked: Options, anomalies: Counter[str]) -> pl.DataFrame:
+    """Scopes whose request ids are normalised, where that is asked for."""
+    if (pattern := asked.normalize_request) is None:
+        return scopes
     collided = collisions(scopes.select("process", "request"), pattern)
     if collided:
         anomalies["request-ids-collide"] += collided

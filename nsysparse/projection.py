@@ -27,24 +27,31 @@ def project(
         One row per range, sorted by (process, thread, start, -end). No GPU work: null projection and 0.
     """
     spans = ranges.filter(pl.col("style") != "mark")
-    count, low, high = _work_inside(spans, _launching_calls(ops))
-    has_work = pl.col("gpu_op_count") > 0
     return NvtxRanges.validate(
-        spans.with_columns(
-            depth=_depth(spans),
-            gpu_op_count=pl.Series(count).cast(pl.UInt32),
-            projected_start_ns=pl.Series(low),
-            projected_end_ns=pl.Series(high),
-            pid=pid(pl.col("process")),
-            tid=tid(pl.col("thread")),
-        )
-        .with_columns(
-            projected_start_ns=pl.when(has_work).then("projected_start_ns"),
-            projected_end_ns=pl.when(has_work).then("projected_end_ns"),
-        )
+        work_of(spans, ops)
+        .with_columns(depth=_depth(spans), pid=pid(pl.col("process")), tid=tid(pl.col("thread")))
         .join(labels, on="label_id", how="left", maintain_order="left")
         .select(NvtxRanges.column_names())
     )
+
+
+def work_of(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
+    """Ranges with where the work that was launched inside each ran.
+
+    Args:
+        spans: Columns of `Ranges`; no marks.
+        ops: As in `project`.
+
+    Returns:
+        The same rows in the same order, with `gpu_op_count`, `projected_start_ns` and `projected_end_ns`.
+    """
+    count, low, high = _work_inside(spans, _launching_calls(ops))
+    has_work = pl.col("gpu_op_count") > 0
+    return spans.with_columns(
+        gpu_op_count=pl.Series(count).cast(pl.UInt32),
+        projected_start_ns=pl.Series(low),
+        projected_end_ns=pl.Series(high),
+    ).with_columns(pl.when(has_work).then(name).alias(name) for name in ("projected_start_ns", "projected_end_ns"))
 
 
 def _launching_calls(ops: pl.DataFrame) -> pl.DataFrame:

@@ -28,7 +28,7 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> pl.DataFra
 
     Returns:
         `range_id`, `style` (push_pop, start_end, mark or `OPEN`), `process`, `thread`, `start_ns`, `end_ns`,
-        and what the presets found: `kind`, `purpose`, `purpose_rule` and the fields of `FIELDS` as text.
+        and what the presets found: `rule`, `kind`, `purpose`, `purpose_rule` and the fields of `FIELDS` as text.
     """
     labels = trace.labels.filter(~nccl_domain.is_nccl())
     said = match(labels, _speaking(trace.labels) if rules is None else rules)
@@ -48,7 +48,7 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> pl.DataFra
         )
         .select(
             "range_id", "style", "process", "thread", "start_ns", "end_ns",
-            "kind", "purpose", "purpose_rule", *FIELDS,
+            "rule", "kind", "purpose", "purpose_rule", *FIELDS,
         )
         .sort("range_id")
     )  # fmt: skip

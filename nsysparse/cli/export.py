@@ -12,7 +12,7 @@ from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 
 FORMATS = {"csv": ".csv", "parquet": ".parquet", "ndjson": ".ndjson"}
-FRAMES = ("nvtx_ranges", "gpu_ops", "transfers", "attributions", "exchanges")
+FRAMES = ("nvtx_ranges", "scopes", "gpu_ops", "transfers", "attributions", "exchanges")
 
 
 @click.command("export")

@@ -8,7 +8,7 @@ with the same pid on different machines differ. `docs/reference/frames.md` is ge
 ids apart.
 """
 
-from nsysparse.frames.exported import NvtxRanges, exported_gpu_ops, exported_transfers
+from nsysparse.frames.exported import NvtxRanges, Scopes, exported_gpu_ops, exported_scopes, exported_transfers
 from nsysparse.frames.found import GROUP, Exchanges, Found, Shares, Transfers, found_frame
 from nsysparse.frames.ids import device_key, pid, thread_process, tid
 from nsysparse.frames.recorded import (
@@ -36,11 +36,13 @@ __all__ = [
     "NvtxRanges",
     "Payloads",
     "Ranges",
+    "Scopes",
     "Shares",
     "Transfers",
     "UcpEvents",
     "device_key",
     "exported_gpu_ops",
+    "exported_scopes",
     "exported_transfers",
     "found_frame",
     "pid",

@@ -8,7 +8,7 @@ from nsysparse.presets.engine import literal_prefix
 from nsysparse.presets.rules import FIELDS, SCOPE, Preset, Probe, Rule
 
 _HEAD = 4
-_SAYS = ("kind", "purpose", "purpose_rule", *FIELDS)
+_SAYS = ("rule", "kind", "purpose", "purpose_rule", *FIELDS)
 SAID = pl.Schema({"label_id": pl.UInt32, **dict.fromkeys(_SAYS, pl.String)})
 
 
@@ -65,7 +65,8 @@ def match(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
     Args:
         labels: Columns `label_id`, `domain`, `name`, `is_default_domain`.
         rules: Strongest first. A field comes from the strongest matching rule that has it, the purpose likewise, the
-            kind from the strongest that knows more than `scope`. Where one that drops matches, no weaker one speaks.
+            kind from the strongest that knows more than `scope`; `rule` is the strongest. Where one that drops matches,
+            no weaker one speaks.
 
     Returns:
         Labels of which at least one rule says something: the columns `SAID`, in the order of `labels`.
@@ -89,7 +90,7 @@ def match(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
 
 def _add(said: dict[str, pl.Series], names: pl.Series, rule: Rule, mask: pl.Series) -> None:
     """What a rule says of the names it matches, where no stronger rule has said it."""
-    told = {"kind": rule.kind, **rule.says}
+    told = {"rule": rule.cite, "kind": rule.kind, **rule.says}
     if rule.purpose is not None:
         told |= {"purpose": rule.purpose, "purpose_rule": rule.cite}
     captures = rule.captures

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, AnalysisWarning, Reason, TraceFacts
-from nsysparse.document import Abstention, Block, Cell, Column, Heading, Table, Tone
+from nsysparse.document import Abstention, Block, Cell, Column, Heading, Paragraph, Table, Tone
 from nsysparse.sections.cells import Filled, commands, names, numbers, table, texts, times
 from nsysparse.units import time_scale
 
@@ -14,6 +14,10 @@ _STATUS: dict[str, tuple[str, Tone]] = {
     "absent": ("○ absent", "muted"),
 }
 _WORST_FIRST = ("absent", "partial", "present")
+CAPTURE = (
+    "Whole command lines for the next capture, by serving system and version of nsys: nsysparse capture ENGINE;"
+    " nsysparse capture list names the systems."
+)
 MOST_REASONS = 100
 MOST_NAMED = 3
 _UNIT = re.compile(r"_(ns|ms)$")
@@ -30,6 +34,8 @@ def build(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = [heading, _traces(analysis.traces)]
     if any(trace.capabilities for trace in analysis.traces):
         blocks.append(_capabilities(analysis.traces))
+        if any(fact.status != "present" for trace in analysis.traces for fact in trace.capabilities.values()):
+            blocks.append(Paragraph(CAPTURE))
     if analysis.reasons:
         blocks.append(_reasons(analysis.reasons))
     if analysis.warnings:

@@ -52,7 +52,7 @@ def test_inspect_never_obeys_a_name(tmp_path: Path) -> None:
     assert "⟨1B⟩" in text
 
 
-@pytest.mark.parametrize("frame", ["nvtx_ranges", "gpu_ops", "transfers", "attributions"])
+@pytest.mark.parametrize("frame", ["nvtx_ranges", "scopes", "gpu_ops", "transfers", "attributions"])
 def test_all_formats_hold_the_same_rows(frame: str, sample: Callable[[str], Path], tmp_path: Path) -> None:
     run("export", sample(GROUPED), "--frame", frame, "-o", tmp_path / "x.parquet")
     parquet = pl.read_parquet(tmp_path / "x.parquet")
