@@ -19,7 +19,7 @@ from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_scope
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
-from nsysparse.ordinal import by_issue_order
+from nsysparse.ordinal import by_issue_order, stages_told
 from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
 from nsysparse.presets.check import Check, Uses, uses
@@ -142,6 +142,7 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     anomalies: Counter[str] = Counter()
     roles: dict[str, tuple[str | None, str | None]] = {}
     marked: set[int] = set()
+    stage_count = 1
     next_id = 0
     told_roles = _told_roles(paths, asked.roles)
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
@@ -159,14 +160,18 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
         requests.append(_announcements(scopes, trace_id))
         all_scopes.append(scopes)
         marked |= set(process_fact(scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls().to_list())
+        stage_count = max(stage_count, stages_told(scopes))
         anomalies += trace.anomalies
         traces.append(trace)
     _require_distinct(traces)
     progress("pairing and attributing transfers")
     layer_count = _layer_count(asked) or (marked.pop() if len(marked) == 1 else None)
     inferred = [
-        _inferred(part, scopes, layer_count, asked, anomalies) for part, scopes in zip(parts, all_scopes, strict=True)
+        by_issue_order(part, scopes, layer_count, anomalies, stage_count)
+        for part, scopes in zip(parts, all_scopes, strict=True)
     ]
+    if asked.overlap:
+        inferred = [by_overlap(part, scopes) for part, scopes in zip(inferred, all_scopes, strict=True)]
     paired = share_time(pair(pl.concat(inferred), anomalies))
     compute = pl.concat([trace.compute for trace in traces])
     paired = agree_between_sides(with_times(paired, compute), anomalies)
@@ -376,14 +381,6 @@ def _normalised(scopes: pl.DataFrame, asked: Options, anomalies: Counter[str]) -
     if collided:
         anomalies["request-ids-collide"] += collided
     return scopes.with_columns(normalise_texts(scopes[name], pattern).alias(name) for name in ("request", "requests"))
-
-
-def _inferred(
-    part: pl.DataFrame, scopes: pl.DataFrame, layer_count: int | None, asked: Options, anomalies: Counter[str]
-) -> pl.DataFrame:
-    """What follows for a trace's transfers that no range names: from their order, and where asked from time alone."""
-    ordered = by_issue_order(part, scopes, layer_count, anomalies)
-    return by_overlap(ordered, scopes) if asked.overlap else ordered
 
 
 def _layer_count(asked: Options) -> int | None:

@@ -9,6 +9,9 @@ shifts all that follow; so the order must be proven, or nothing is said:
   step does; from the first step on where that fails, nothing is said;
 - where the communicators were made within the capture, the first send is the first; else only one way to begin may fit,
   which needs sizes that tell steps apart.
+
+A stage of a pipeline sends its own layers only, as many as every other stage does: what `kv_role` marks call stage `pp`
+begins with layer pp · L ÷ stages.
 """
 
 from collections import Counter
@@ -19,6 +22,7 @@ import polars as pl
 
 from nsysparse.intervals import Ints
 from nsysparse.kinds import NCCL
+from nsysparse.scopes import process_fact
 
 ORDINAL = "ordinal"
 _LEAST_STEPS = 2  # of which the sizes must differ, where the beginning is not known
@@ -43,7 +47,11 @@ class _Step:
 
 
 def by_issue_order(
-    transfers: pl.DataFrame, scopes: pl.DataFrame, layer_count: int | None, anomalies: Counter[str]
+    transfers: pl.DataFrame,
+    scopes: pl.DataFrame,
+    layer_count: int | None,
+    anomalies: Counter[str],
+    stage_count: int = 1,
 ) -> pl.DataFrame:
     """Fill `layer_text` and `request_text`, with the provenance `ordinal`, of sends that nothing names.
 
@@ -53,6 +61,7 @@ def by_issue_order(
             which (`requests`).
         layer_count: Layers of the model, each of which a request sends once; without it, nothing follows.
         anomalies: Counts sends whose step is not proven though steps and layers are known.
+        stage_count: Stages of the pipeline that all traces together tell of.
 
     Returns:
         The same rows in the same order.
@@ -62,11 +71,13 @@ def by_issue_order(
         & ~pl.col("is_self").fill_null(value=False) & pl.col("call_start_ns").is_not_null()
     )  # fmt: skip
     rows: list[tuple[int, str, str | None]] = []
+    stages = dict(process_fact(scopes, "pp").iter_rows())
     for (process,), part in candidates.group_by("process", maintain_order=True) if layer_count else ():
         steps = _steps(scopes.filter(pl.col("process") == process))
         if not any(step.count for step in steps):
             continue
-        placed = _placed(part, steps, int(layer_count or 0))
+        own = _own_layers(int(layer_count or 0), stages.get(process), stage_count)
+        placed = _placed(part, steps, own)
         rows += placed
         if len(placed) < part.height:
             anomalies["sends-without-proven-order"] += part.height - len(placed)
@@ -81,6 +92,21 @@ def by_issue_order(
         filled[f"{field}_text"] = pl.coalesce(f"{field}_text", f"{field}_found")
         filled[f"{field}_provenance"] = pl.when(learns).then(pl.lit(ORDINAL)).otherwise(f"{field}_provenance")
     return joined.with_columns(**filled).drop("layer_found", "request_found")
+
+
+def _own_layers(count: int, stage: str | None, stage_count: int) -> range:
+    """The layers of a process: its stage's, where it is one; none where they do not divide evenly."""
+    if stage is None:
+        return range(count)
+    own, rest = divmod(count, stage_count)
+    first = int(stage) * own
+    return range(0) if rest or first >= count else range(first, first + own)
+
+
+def stages_told(scopes: pl.DataFrame) -> int:
+    """How many stages of a pipeline the marks of one trace tell of: one more than the highest; 1 without any."""
+    told = process_fact(scopes, "pp")["pp"].cast(pl.Int64, strict=False).drop_nulls().to_list()
+    return max(told, default=0) + 1
 
 
 def _steps(scopes: pl.DataFrame) -> list[_Step]:
@@ -106,18 +132,18 @@ def _steps(scopes: pl.DataFrame) -> list[_Step]:
     return steps
 
 
-def _placed(part: pl.DataFrame, steps: list[_Step], layers: int) -> list[tuple[int, str, str | None]]:
+def _placed(part: pl.DataFrame, steps: list[_Step], layers: range) -> list[tuple[int, str, str | None]]:
     """Transfer id, layer and request of the sends of one process whose place is proven."""
     ordered = part.sort("call_start_ns", "transfer_id")
     single = part["thread"].n_unique() == 1 and part["thread"].null_count() == 0
     nameless = part["layer_text"].null_count() == part.height and part["request_text"].null_count() == part.height
     # Sends of a group share a kernel: then the engine does not send layer by layer.
     alone = bool((part["kernel_ops"].fill_null(1) == 1).all())
-    if not (single and nameless and alone) or part["bytes"].null_count():
+    if not (layers and single and nameless and alone) or part["bytes"].null_count():
         return []
     sends = _Sends(*(ordered[name].to_numpy().astype(np.int64) for name in ("transfer_id", "bytes", "call_start_ns")))
     sending = [step for step in steps if step.count]
-    blocks = [layers * step.count for step in sending]
+    blocks = [len(layers) * step.count for step in sending]
     from_start = bool(part["created"].fill_null(value=False).all())
     first = 0 if from_start else _only_beginning(sends, sending, blocks)
     if first is None:
@@ -127,7 +153,7 @@ def _placed(part: pl.DataFrame, steps: list[_Step], layers: int) -> list[tuple[i
     for step, block in zip(sending[:sure], blocks, strict=False):
         for position, ident in enumerate(sends.ids[first : first + block].tolist()):
             request = step.requests[position % step.count] if step.requests else None
-            rows.append((ident, str(position // step.count), request))
+            rows.append((ident, str(layers[position // step.count]), request))
         first += block
     return rows
 

@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from nsysparse.api import Options, Study, study_traces
@@ -27,6 +28,7 @@ class Engine:
     lost: frozenset[int] = frozenset()
     extra_at: int | None = None
     workers: int = 1
+    stage: str = ""
 
     def sends(self) -> list[tuple[int, int, int, str]]:
         """(start, bytes, layer, request) in issue order."""
@@ -46,6 +48,8 @@ class Engine:
         builder = TraceBuilder(schema="3.25", gpus={0: "x"})
         process = builder.process(pid=1)
         main, *workers = (process.thread(tid=1 + number) for number in range(1 + self.workers))
+        if self.stage:
+            main.mark(f"kv_role role=prefill {self.stage}", 3)
         if self.created:
             main.nccl("ncclCommInitRank", 1, 5, communicator=9, nranks=2, rank=0, device=0)
         for number, (start, requests) in enumerate(self.steps):
@@ -145,6 +149,40 @@ def test_the_last_step_that_a_capture_cuts_stays_open(tmp_path: Path) -> None:
 def test_the_wrong_number_of_layers_says_nothing_wrong_of_requests_that_differ(tmp_path: Path) -> None:
     told = Engine(steps=INTERLEAVED).told(tmp_path, layers=5)
     assert set(told.values()) == {NOTHING}
+
+
+@pytest.mark.parametrize(
+    ("stage", "layers", "first"),
+    [
+        ("pp=0", 4, 0),
+        ("pp=1", 8, 4),
+        ("pp=2", 12, 8),
+        ("pp=1", 4, None),
+        ("pp=1", 9, None),
+        ("pp=5000", 4, None),
+        ("pp=99999999999999999999", 4, None),
+    ],
+)
+def test_a_stage_of_a_pipeline_sends_its_own_layers(stage: str, layers: int, first: int | None, tmp_path: Path) -> None:
+    engine = Engine(steps=INTERLEAVED, stage=stage)
+    told = engine.told(tmp_path, layers=layers)
+    truth = {
+        at: (first + (layer or 0), name) if first is not None else NOTHING
+        for at, (layer, name) in engine.truth().items()
+    }
+    assert told == truth
+
+
+def test_other_traces_tell_how_many_stages_there_are(tmp_path: Path) -> None:
+    paths = []
+    for number in (0, 1, 2):
+        folder = tmp_path / f"pp{number}"
+        folder.mkdir()
+        step: Step = (1_000 + number, {"a": 100 + number, "b": 300})
+        paths.append(Engine(steps=[step, *INTERLEAVED[1:]], stage=f"pp={number}").write(folder))
+    study = study_traces(paths, Options(layers=12))
+    layers = study.transfers.group_by("trace_id").agg(pl.col("layer").unique().sort()).sort("trace_id")["layer"]
+    assert layers.to_list() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
 
 
 def test_several_threads_have_no_order(tmp_path: Path) -> None:
