@@ -2,7 +2,7 @@
 
     nsys profile -t nvtx ... python drive_annotated.py
 
-`record_annotated.py` puts `nsysparse/annotate.py` beside it as `kvx_annotate.py`, as a server drops it in. Prefill runs
+`record.py` puts `nsysparse/annotate.py` beside it as `kvx_annotate.py`, as a server drops it in. Prefill runs
 one step a request. Most requests are sent layer by layer from the thread that computes, as P2pNccl does; others are
 posted whole and seen complete by another thread, as RDMA is. On stdout: what each side counted while it moved bytes.
 """

@@ -84,8 +84,10 @@ def test_text_arrives(way: str, tmp_path: Path) -> None:
 
 
 def test_a_new_recording_is_found_as_its_program_counted(tmp_path: Path) -> None:
-    script = ROOT / "sample_traces/record_annotated.py"
-    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False)
+    script = ROOT / "sample_traces/record.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "annotated", str(tmp_path)], capture_output=True, text=True, check=False
+    )
     if "nsys wrote no report" in done.stderr:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr

@@ -1,8 +1,8 @@
-"""Records `drive_annotated.py` under the `nsys` on PATH, and makes the export fit to be published.
+"""Records a `drive_NAME.py` under the `nsys` on PATH, and makes the export fit to be published.
 
-    python sample_traces/record_annotated.py [FOLDER]
+    python sample_traces/record.py annotated|hooks [FOLDER]
 
-FOLDER, `real/` by default, gets `nsysVERSION-annotated.sqlite` and, as `.counts.json`, what the driver counted while it
+FOLDER, `real/` by default, gets `nsysVERSION-NAME.sqlite` and, as `.counts.json`, what the driver counted while it
 moved bytes. No two recordings have the same bytes: after a new one, `make traces` renews the manifest. The
 export holds the environment, names and paths of the machine; `scrub.py` takes them out, and nothing is written where
 one is left.
@@ -23,8 +23,8 @@ HERE = Path(__file__).resolve().parent
 PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
 
 
-def main(target: Path) -> None:
-    """Record into `target`."""
+def main(driver: str, target: Path) -> None:
+    """Record a driver into `target`."""
     nsys = shutil.which("nsys")
     if nsys is None:
         sys.exit("nsys is not on PATH (Debian: nsight-systems, of non-free)")
@@ -32,10 +32,10 @@ def main(target: Path) -> None:
     found = re.search(r"\d{4}\.\d+\.\d+", said)
     if found is None:
         sys.exit(f"nsys says no version: {said}")
-    name = f"nsys{found[0][2:4]}-annotated"
+    name = f"nsys{found[0][2:4]}-{driver}"
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        shutil.copyfile(HERE / "drive_annotated.py", folder / "drive_annotated.py")
+        shutil.copyfile(HERE / f"drive_{driver}.py", folder / f"drive_{driver}.py")
         shutil.copyfile(HERE.parent / "nsysparse/annotate.py", folder / "kvx_annotate.py")
         environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": temporary, "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -44,7 +44,7 @@ def main(target: Path) -> None:
             return done.stdout
 
         profile = (nsys, "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "-o", "t")
-        counts = json.JSONDecoder().raw_decode(run(*profile, PYTHON, "drive_annotated.py").lstrip())[0]
+        counts = json.JSONDecoder().raw_decode(run(*profile, PYTHON, f"drive_{driver}.py").lstrip())[0]
         if not (folder / "t.nsys-rep").exists():
             sys.exit("nsys wrote no report (Debian's package lacks target-linux-x64/../host-linux-x64: make it a link)")
         run(nsys, "export", "--type", "sqlite", "-o", "t.sqlite", "t.nsys-rep")
@@ -58,4 +58,6 @@ def main(target: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "real")
+    if len(sys.argv) < 2 or sys.argv[1] not in ("annotated", "hooks"):  # noqa: PLR2004 (the driver)
+        sys.exit(__doc__)
+    main(sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else HERE / "real")  # noqa: PLR2004 (and the folder)
