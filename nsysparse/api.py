@@ -10,7 +10,7 @@ import polars as pl
 
 from nsysparse import __version__
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Setting, TraceFacts
-from nsysparse.attribution import agree_between_sides, annotate, request_id, settled, shares
+from nsysparse.attribution import agree_between_sides, annotate
 from nsysparse.catalog.loader import find_model
 from nsysparse.errors import InputError
 from nsysparse.evidence import Surroundings, count_once, issuing
@@ -29,6 +29,7 @@ from nsysparse.purpose import communicators_with_collectives, with_purpose
 from nsysparse.request_ids import check_pattern, collisions, differ_by_suffix, normalise_texts
 from nsysparse.roles import ROLES, process_roles, trace_role, with_role
 from nsysparse.scopes import enclosing, find_scopes, process_fact, wants_local_copies
+from nsysparse.shares import request_id, settled, shares
 from nsysparse.sharing import share_time
 from nsysparse.source import nccl_domain
 from nsysparse.source.extract import read_trace, shown_name

@@ -164,17 +164,16 @@ def crossings(starts: Ints, ends: Ints) -> NDArray[np.bool_]:
 
     Where all nest, as many begin inside an interval as end inside it: that settles nearly all threads at once.
     """
-    crossing = np.zeros(len(starts), dtype=np.bool_)
-    begun = np.searchsorted(starts, ends, side="left") - np.arange(len(starts)) - 1
-    in_order = np.sort(ends)
-    ended = np.searchsorted(in_order, ends, side="left") - np.searchsorted(in_order, starts, side="right")
-    if bool((np.maximum(begun, 0) == np.maximum(ended, 0)).all()):
-        return crossing
-    # The innermost of those that began before and were open then; ends before it does where it should hold it.
-    around = innermost_container(starts, ends, starts - 1, starts + 1)
-    crossing = (around >= 0) & (ends[np.maximum(around, 0)] < ends)
-    crossing[around[crossing]] = True
-    return crossing
+    first, stop = np.arange(len(starts)) + 1, np.searchsorted(starts, ends, side="left")
+    by_end = np.argsort(ends, kind="stable")
+    in_order = ends[by_end]
+    opened, closed = np.searchsorted(in_order, starts, side="right"), np.searchsorted(in_order, ends, side="left")
+    if bool((np.maximum(stop - first, 0) == np.maximum(closed - opened, 0)).all()):
+        return np.zeros(len(starts), dtype=np.bool_)
+    # One that begins inside and ends after; one that ends inside and began before.
+    latest = run_extremes(ends, ends, first, stop)[1]
+    earliest = run_extremes(starts[by_end], starts[by_end], opened, closed)[0]
+    return ((stop > first) & (latest > ends)) | ((closed > opened) & (earliest < starts))
 
 
 def _tree_of_maxima(values: Ints) -> list[Ints]:

@@ -101,7 +101,14 @@ def _speaking(labels: pl.DataFrame) -> tuple[Rule, ...]:
     return rules_of(active(builtin(), labels))
 
 
-def enclosing(calls: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning: bool = False) -> pl.DataFrame:
+def enclosing(
+    calls: pl.DataFrame,
+    scopes: pl.DataFrame,
+    field: str,
+    *,
+    spanning: bool = False,
+    silent: pl.Series | None = None,
+) -> pl.DataFrame:
     """For each call, what the ranges around it say about one field.
 
     The innermost push/pop range of the call's own thread speaks first. Failing that, with `spanning`, a start/end range
@@ -113,18 +120,23 @@ def enclosing(calls: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning
         scopes: From `find_scopes`; marks hold nothing.
         field: A column of `scopes`; ranges that are silent about it are looked through.
         spanning: Whether a start/end range may speak too: it need not be about this call.
+        silent: `range_id` of ranges that say nothing of these calls. Where one is open, another start/end range is not
+            the only one.
 
     Returns:
         `transfer_id`, `scope_id` (the range), its `kind` and `style`, and the field, for calls that have one.
     """
+    muted = pl.Series([], dtype=pl.UInt32) if silent is None else silent
     speaking = scopes.filter(pl.col(field).is_not_null())
     placed = calls.filter(pl.col("call_start_ns").is_not_null() & pl.col("thread").is_not_null())
     calls_within = placed.select("thread", "process", item="transfer_id", begin="call_start_ns", end="call_end_ns")
     holders = speaking.select("thread", "process", "style", holder="range_id", begin="start_ns", end="end_ns")
-    found = [innermost(calls_within, holders.filter(pl.col("style") == "push_pop"), "thread")]
+    on_stack = holders.filter(pl.col("style") == "push_pop", ~pl.col("holder").is_in(muted.implode()))
+    found = [innermost(calls_within, on_stack, "thread")]
     if spanning:
         rest = calls_within.join(found[0], on="item", how="anti", maintain_order="left")
-        found.append(innermost(rest, holders.filter(pl.col("style") == "start_end"), "process", alone=True))
+        lasting = innermost(rest, holders.filter(pl.col("style") == "start_end"), "process", alone=True)
+        found.append(lasting.filter(~pl.col("holder").is_in(muted.implode())))
     said = scopes.select("kind", "style", field, scope_id="range_id")
     held = pl.concat(found).rename({"item": "transfer_id", "holder": "scope_id"})
     return held.join(said, on="scope_id", maintain_order="left")
@@ -134,10 +146,14 @@ def at_capture(transfers: pl.DataFrame) -> pl.DataFrame:
     """Replays of CUDA graphs, with the call at capture time as their call: for `enclosing`.
 
     Args:
-        transfers: `transfer_id`, `process`, `scope_id`, `captured_thread`, `captured_start_ns`, `captured_end_ns`.
+        transfers: `transfer_id`, `transport`, `side`, `purpose`, `process`, `scope_id`, `captured_thread`,
+            `captured_start_ns`, `captured_end_ns`.
     """
     return transfers.filter(pl.col("captured_start_ns").is_not_null()).select(
         "transfer_id",
+        "transport",
+        "side",
+        "purpose",
         "process",
         "scope_id",
         thread="captured_thread",

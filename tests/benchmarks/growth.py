@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from nsysparse.analysis import DEFAULT_PURPOSE, Setting
-from nsysparse.attribution import agree_between_sides, settled, shares
+from nsysparse.attribution import agree_between_sides
 from nsysparse.evidence import Surroundings, count_once
 from nsysparse.exchanges import exchanges
 from nsysparse.exposure import with_exposure
@@ -35,6 +35,7 @@ from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
 from nsysparse.pairing import pair
 from nsysparse.presets.loader import FIELDS
+from nsysparse.shares import settled, shares
 from nsysparse.sharing import share_time
 from nsysparse.wire import windows, with_wire
 

@@ -2,11 +2,13 @@
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nsysparse.apportion import apportion
 from nsysparse.intervals import (
+    crossings,
     innermost_container,
     monotone_chains,
     open_around,
@@ -104,3 +106,24 @@ def test_unions_of_many_groups_are_those_of_each_alone(placed: list[tuple[str | 
         for group in {group for group, _, _ in placed}
     }
     assert dict(union_lengths(rows, ["group"]).select("group", "union_ns").iter_rows()) == expected
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_crossings_are_those_that_brute_force_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(0, 12))
+    starts = rng.integers(0, 20, count)
+    ends = starts + rng.integers(0, 12, count)
+    order = np.lexsort((-ends, starts))
+    starts, ends = starts[order].astype(np.int64), ends[order].astype(np.int64)
+
+    def crosses(one: int, other: int) -> bool:
+        return bool(starts[one] < starts[other] < ends[one] < ends[other])
+
+    expected = [any(crosses(i, j) or crosses(j, i) for j in range(count)) for i in range(count)]
+    assert crossings(starts, ends).tolist() == expected
+
+
+def test_an_interval_crosses_one_that_a_third_hides() -> None:
+    starts, ends = np.array([0, 50, 60]), np.array([100, 200, 150])
+    assert crossings(starts, ends).tolist() == [True, True, True]
