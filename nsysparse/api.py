@@ -19,7 +19,7 @@ from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_scope
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
-from nsysparse.ordinal import by_issue_order, stages_told
+from nsysparse.ordinal import by_issue_order
 from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
 from nsysparse.presets.check import Check, Uses, uses
@@ -143,7 +143,6 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     anomalies: Counter[str] = Counter()
     roles: dict[str, tuple[str | None, str | None]] = {}
     marked: set[int] = set()
-    stage_count = 1
     next_id = 0
     told_roles = _told_roles(paths, asked.roles)
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
@@ -161,21 +160,23 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
         requests.append(_announcements(scopes, trace_id))
         all_scopes.append(scopes)
         marked |= set(process_fact(scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls().to_list())
-        stage_count = max(stage_count, stages_told(scopes))
         anomalies += trace.anomalies
         traces.append(trace)
     _require_distinct(traces)
     progress("pairing and attributing transfers")
     layer_count = _layer_count(asked) or (marked.pop() if len(marked) == 1 else None)
     inferred = [
-        by_issue_order(part, scopes, layer_count, anomalies, stage_count)
-        for part, scopes in zip(parts, all_scopes, strict=True)
+        by_issue_order(part, scopes, layer_count, anomalies) for part, scopes in zip(parts, all_scopes, strict=True)
     ]
-    if asked.overlap:
-        inferred = [by_overlap(part, scopes) for part, scopes in zip(inferred, all_scopes, strict=True)]
     paired = share_time(pair(pl.concat(inferred), anomalies))
     compute = pl.concat([trace.compute for trace in traces])
     paired = agree_between_sides(with_times(paired, compute), anomalies)
+    if asked.overlap:
+        told = [
+            by_overlap(paired.filter(trace_id=trace.trace_id), scopes, anomalies)
+            for trace, scopes in zip(traces, all_scopes, strict=True)
+        ]
+        paired = paired.select("transfer_id").join(pl.concat(told), on="transfer_id", maintain_order="left")
     announced = _announced(requests)
     prompts = announced.drop_nulls("prompt_tokens").select("request_id", "prompt_tokens")
     divided = shares(paired, layer_count, anomalies, dict(prompts.iter_rows()))

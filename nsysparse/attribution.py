@@ -17,7 +17,7 @@ import polars as pl
 from nsysparse.apportion import apportioned
 from nsysparse.kinds import ANNOTATED, HOST_STAGED
 from nsysparse.scopes import at_capture, enclosing
-from nsysparse.shares import ALL, SPOKEN
+from nsysparse.shares import ALL, SPOKEN, request_id
 from nsysparse.sides import other_side
 from nsysparse.source.usable import MAX_BYTES
 from nsysparse.transports.annotated import SIDES
@@ -172,21 +172,41 @@ def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomali
 
 
 def agree_between_sides(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
-    """Let the standing side of a pair learn layer and request from the other side, where it does not know them.
+    """Let each side of a pair that surely met learn layer and request from the other, where that one knows better.
 
-    Where both sides know and differ, the standing side's own word is kept and the difference counted.
+    Of a pair that nothing proves, a neighbour's names would be taken for its own, so nothing is learned.
+
+    Args:
+        transfers: Paired, with the columns of `annotate`, `pair_id`, `pairing_proof` and `is_movement`.
+        anomalies: Counts movements whose sides differ, and those that would have learned if their pair were proven.
     """
     result = transfers
     for field, spoken in SPOKEN.items():
-        columns = [*spoken, f"{field}_provenance"]
-        far = other_side(transfers, *columns)
-        met = result.join(far, on="transfer_id", how="left", maintain_order="left")
-        differs = pl.col("is_movement") & (pl.col(f"{field}_text") != pl.col(f"far_{field}_text"))
-        count = met.filter(differs).height
-        if count:
-            anomalies[f"sides-disagree-on-{field}"] += count
-        learns = pl.col(f"{field}_text").is_null()
+        text, how = f"{field}_text", f"{field}_provenance"
+        columns = [*spoken, how]
+        met = result.join(other_side(transfers, *columns), on="transfer_id", how="left", maintain_order="left")
+        told, silent = pl.col(f"far_{text}").is_not_null(), pl.col(text).is_null()
+        proven = pl.col("pairing_proof").is_not_null()
+        differs = told & ~silent & (_written(text, field) != _written(f"far_{text}", field))
+        better = pl.col(f"far_{how}").replace_strict(_RANK, default=len(_RANK)) < pl.col(how).replace_strict(
+            _RANK, default=len(_RANK)
+        )
+        counted = {f"sides-disagree-on-{field}": differs, "names-of-unproven-pairs": silent & told & ~proven}
+        for code, which in counted.items():
+            if count := met.filter(pl.col("is_movement") & which).height:
+                anomalies[code] += count
+        learns = proven & told & (silent | (differs & better))
         result = met.with_columns(
             **{name: pl.when(learns).then(f"far_{name}").otherwise(name) for name in columns}
         ).drop(f"far_{name}" for name in columns)
     return result
+
+
+_RANK = {EXACT: 0, NESTED: 1, SPANNING: 2, "ordinal": 3}
+
+
+def _written(column: str, field: str) -> pl.Expr:
+    """A text as two sides may have to write it for being the same: `07` is `7`, and `a%2Db` is `a-b`."""
+    if field == "layer":
+        return pl.col(column).str.replace_all(r"\b0+([0-9])", "$1")
+    return pl.col(column).map_elements(request_id, return_dtype=pl.String, skip_nulls=True)

@@ -7,11 +7,12 @@ shifts all that follow; so the order must be proven, or nothing is said:
 
 - every step has its L·R sends, of which those of one request have one size in all layers, and none begins before its
   step does; from the first step on where that fails, nothing is said;
-- where the communicators were made within the capture, the first send is the first; else only one way to begin may fit,
-  which needs sizes that tell steps apart.
-
-A stage of a pipeline sends its own layers only, as many as every other stage does: what `kv_role` marks call stage `pp`
-begins with layer pp · L ÷ stages.
+- where the communicators were made within the capture the first send is the first, and no send may be missing. Else
+  each step must have exactly its own sends between its beginning and that of the next, and of all ways to begin only
+  one may fit, which needs sizes that tell steps apart;
+- of a step with several requests the sizes must rule out that it sends request by request, or the engine must be known
+  to send layer by layer (`order=layer-major`);
+- what ranges name must agree.
 """
 
 from collections import Counter
@@ -22,19 +23,26 @@ import polars as pl
 
 from nsysparse.intervals import Ints
 from nsysparse.kinds import NCCL
-from nsysparse.scopes import process_fact
+from nsysparse.scopes import holding, process_fact
+from nsysparse.shares import request_id
 
 ORDINAL = "ordinal"
+LAYER_MAJOR = "layer-major"
+SPANNING = "spanning"
 _LEAST_STEPS = 2  # of which the sizes must differ, where the beginning is not known
+_MOST_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class _Sends:
-    """The sends of one thread in issue order."""
+    """The sends of one thread in issue order, with what ranges say of them."""
 
     ids: Ints
     sizes: Ints
     starts: Ints
+    layers: list[str | None]
+    requests: list[str | None]
+    request_provenance: list[str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,118 +52,189 @@ class _Step:
     start: int
     count: int
     requests: tuple[str, ...]
+    is_layer_major: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The steps of a process until the first whose requests are not known: when that one began, if there is one."""
+
+    known: list[_Step]
+    until: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the order says of one send; `conflicts`: a request that spans it says another id."""
+
+    transfer_id: int
+    layer: str
+    request: str | None
+    conflicts: bool
 
 
 def by_issue_order(
-    transfers: pl.DataFrame,
-    scopes: pl.DataFrame,
-    layer_count: int | None,
-    anomalies: Counter[str],
-    stage_count: int = 1,
+    transfers: pl.DataFrame, scopes: pl.DataFrame, layer_count: int | None, anomalies: Counter[str]
 ) -> pl.DataFrame:
     """Fill `layer_text` and `request_text`, with the provenance `ordinal`, of sends that nothing names.
 
     Args:
         transfers: From `annotate`, of one trace, with the columns of `Found`.
         scopes: From `find_scopes`, of the same trace: its steps say how many requests they prefill (`ctx_reqs`), or
-            which (`requests`).
+            which (`requests`); `kv_role` marks, which layers are a process's own (`own_layers`).
         layer_count: Layers of the model, each of which a request sends once; without it, nothing follows.
-        anomalies: Counts sends whose step is not proven though steps and layers are known.
-        stage_count: Stages of the pipeline that all traces together tell of.
+        anomalies: Counts sends without a layer whose step is not proven, those whose order would speak if the number of
+            layers were known, and those whose request the order and a range tell differently.
 
     Returns:
-        The same rows in the same order.
+        The same rows in the same order. A request that only spans a send and is not the one that the order tells is
+        taken back.
     """
     candidates = transfers.filter(
         (pl.col("transport") == NCCL) & (pl.col("side") == "send") & (pl.col("purpose") != "other")
         & ~pl.col("is_self").fill_null(value=False) & pl.col("call_start_ns").is_not_null()
     )  # fmt: skip
-    rows: list[tuple[int, str, str | None]] = []
-    stages = dict(process_fact(scopes, "pp").iter_rows())
-    for (process,), part in candidates.group_by("process", maintain_order=True) if layer_count else ():
+    found: list[_Found] = []
+    own = {process: _layers_of(text) for process, text in process_fact(scopes, "own_layers").iter_rows()}
+    for (process,), part in candidates.group_by("process", maintain_order=True):
         steps = _steps(scopes.filter(pl.col("process") == process))
-        if not any(step.count for step in steps):
+        silent = part["layer_text"].null_count()
+        if not silent or not any(step.count for step in steps.known):
             continue
-        own = _own_layers(int(layer_count or 0), stages.get(process), stage_count)
-        placed = _placed(part, steps, own)
-        rows += placed
-        if len(placed) < part.height:
-            anomalies["sends-without-proven-order"] += part.height - len(placed)
-    if not rows:
-        return transfers
-    schema = {"transfer_id": pl.UInt32, "layer_found": pl.String, "request_found": pl.String}
-    found = pl.DataFrame(rows, schema=schema, orient="row")
-    joined = transfers.join(found, on="transfer_id", how="left", maintain_order="left")
+        layers = own.get(process, range(layer_count or 0))
+        if not layers:
+            anomalies["order-needs-layers"] += silent
+            continue
+        placed = _placed(part, steps, layers)
+        told = {each.transfer_id for each in placed}
+        left = part.filter(pl.col("layer_text").is_null(), ~pl.col("transfer_id").is_in(list(told))).height
+        found += placed
+        if left:
+            anomalies["sends-without-proven-order"] += left
+    conflicts = sum(each.conflicts for each in found)
+    if conflicts:
+        anomalies["order-and-request-differ"] += conflicts
+    return _filled(transfers, found) if found else transfers
+
+
+def _filled(transfers: pl.DataFrame, found: list[_Found]) -> pl.DataFrame:
+    rows = [(each.transfer_id, each.layer, each.request, each.conflicts) for each in found]
+    schema = {
+        "transfer_id": pl.UInt32, "layer_found": pl.String, "request_found": pl.String, "conflicts": pl.Boolean,
+    }  # fmt: skip
+    joined = transfers.join(
+        pl.DataFrame(rows, schema=schema, orient="row"), on="transfer_id", how="left", maintain_order="left"
+    ).with_columns(
+        pl.when(pl.col("conflicts").fill_null(value=False)).then(None).otherwise(name).alias(name)
+        for name in ("request_text", "request_provenance", "request_found")
+    )
     filled = {}
     for field in ("layer", "request"):
         learns = pl.col(f"{field}_text").is_null() & pl.col(f"{field}_found").is_not_null()
         filled[f"{field}_text"] = pl.coalesce(f"{field}_text", f"{field}_found")
         filled[f"{field}_provenance"] = pl.when(learns).then(pl.lit(ORDINAL)).otherwise(f"{field}_provenance")
-    return joined.with_columns(**filled).drop("layer_found", "request_found")
+    return joined.with_columns(**filled).drop("layer_found", "request_found", "conflicts")
 
 
-def _own_layers(count: int, stage: str | None, stage_count: int) -> range:
-    """The layers of a process: its stage's, where it is one; none where they do not divide evenly."""
-    if stage is None:
-        return range(count)
-    own, rest = divmod(count, stage_count)
-    first = int(stage) * own
-    return range(0) if rest or first >= count else range(first, first + own)
+def _layers_of(text: str) -> range:
+    """The layers in `7` or `7-14`; none where it is neither."""
+    first, _, last = text.partition("-")
+    parts = (first, last or first)
+    if not all(part.isascii() and part.isdigit() and len(part) <= _MOST_DIGITS for part in parts):
+        return range(0)
+    return range(int(parts[0]), int(parts[1]) + 1)
 
 
-def stages_told(scopes: pl.DataFrame) -> int:
-    """How many stages of a pipeline the marks of one trace tell of: one more than the highest; 1 without any."""
-    told = process_fact(scopes, "pp")["pp"].cast(pl.Int64, strict=False).drop_nulls().to_list()
-    return max(told, default=0) + 1
-
-
-def _steps(scopes: pl.DataFrame) -> list[_Step]:
-    """The steps of a process in order; from the first on whose requests are not known, none."""
+def _steps(scopes: pl.DataFrame) -> _Steps:
+    """The steps of a process in order; ranges within another one are about the same step."""
     steps: list[_Step] = []
-    known = scopes.filter((pl.col("kind") == "step") & (pl.col("style") != "mark")).sort("start_ns", "range_id")
-    last_end = -1
-    told = known.select("start_ns", "end_ns", "phase", "requests", "ctx_reqs")
-    for start, end, phase, listed, counted in told.iter_rows():
-        if start < last_end:  # the engine's own range of the same step, within ours
-            continue
-        last_end = end
-        names = tuple(name for name in (listed or "").split(",") if name)
+    rows = holding(scopes).filter(pl.col("kind") == "step").sort("start_ns", "end_ns", descending=[False, True])
+    told = list(rows.select("start_ns", "end_ns", "phase", "requests", "ctx_reqs", "order").iter_rows())
+    place = 0
+    while place < len(told):
+        start, end = told[place][:2]
+        same = [each for each in told[place:] if each[0] < end] if end > start else [told[place]]
+        step = None if any(each[1] > end for each in same) else _step(start, same)
+        if step is None:
+            return _Steps(steps, start)
+        steps.append(step)
+        place += len(same)
+    return _Steps(steps, None)
+
+
+def _step(start: int, rows: list[tuple[int, int, str | None, str | None, str | None, str | None]]) -> _Step | None:
+    """What several ranges say of one step; None where its requests are not known, or they contradict each other."""
+    counts, names = set[int](), set[tuple[str, ...]]()
+    for _, _, phase, listed, counted, _ in rows:
+        ids = tuple(name for name in (listed or "").split(",") if name)
         if phase == "decode":
-            count = 0
-        elif counted is not None and counted.isascii() and counted.isdigit() and len(counted) <= 6:  # noqa: PLR2004
-            count = int(counted)
-        elif names and phase in ("prefill", None):
-            count = len(names)
-        else:
-            break
-        steps.append(_Step(start, count, names if len(names) == count else ()))
-    return steps
+            counts.add(0)
+        elif counted is not None and counted.isascii() and counted.isdigit() and len(counted) <= _MOST_DIGITS:
+            counts.add(int(counted))
+        elif ids and phase in ("prefill", None):
+            counts.add(len(ids))
+            names.add(ids)
+    if len(counts) != 1:
+        return None
+    (count,) = counts
+    ids = names.pop() if len(names) == 1 else ()
+    return _Step(start, count, ids if len(ids) == count else (), any(each[5] == LAYER_MAJOR for each in rows))
 
 
-def _placed(part: pl.DataFrame, steps: list[_Step], layers: range) -> list[tuple[int, str, str | None]]:
-    """Transfer id, layer and request of the sends of one process whose place is proven."""
+def _placed(part: pl.DataFrame, steps: _Steps, layers: range) -> list[_Found]:
+    """What the order says of those sends of one process whose place is proven."""
     ordered = part.sort("call_start_ns", "transfer_id")
     single = part["thread"].n_unique() == 1 and part["thread"].null_count() == 0
-    nameless = part["layer_text"].null_count() == part.height and part["request_text"].null_count() == part.height
     # Sends of a group share a kernel: then the engine does not send layer by layer.
     alone = bool((part["kernel_ops"].fill_null(1) == 1).all())
-    if not (layers and single and nameless and alone) or part["bytes"].null_count():
+    if not (single and alone) or part["bytes"].null_count():
         return []
-    sends = _Sends(*(ordered[name].to_numpy().astype(np.int64) for name in ("transfer_id", "bytes", "call_start_ns")))
-    sending = [step for step in steps if step.count]
+    ids, sizes, starts = (
+        ordered[name].to_numpy().astype(np.int64) for name in ("transfer_id", "bytes", "call_start_ns")
+    )
+    layers_told, requests, how = (
+        ordered[name].to_list() for name in ("layer_text", "request_text", "request_provenance")
+    )
+    sends = _Sends(ids, sizes, starts, layers_told, requests, how)
+    sending = [step for step in steps.known if step.count]
     blocks = [len(layers) * step.count for step in sending]
     from_start = bool(part["created"].fill_null(value=False).all())
     first = 0 if from_start else _only_beginning(sends, sending, blocks)
     if first is None:
         return []
-    sure = _sure_steps(sends, sending, blocks, first) if from_start else _fitting(sends, sending, blocks, first)
-    rows: list[tuple[int, str, str | None]] = []
+    sure = _sure_steps(sends, sending, blocks, first, steps.until, whole=from_start)
+    found: list[_Found] = []
     for step, block in zip(sending[:sure], blocks, strict=False):
-        for position, ident in enumerate(sends.ids[first : first + block].tolist()):
-            request = step.requests[position % step.count] if step.requests else None
-            rows.append((ident, str(layers[position // step.count]), request))
+        told = _told(sends, first, step, layers)
+        if told is None:
+            break
+        found += told
         first += block
-    return rows
+    return found
+
+
+def _told(sends: _Sends, first: int, step: _Step, layers: range) -> list[_Found] | None:
+    """What the order says of a step's sends; nothing where it may send request by request; None where ranges differ."""
+    found: list[_Found] = []
+    block = len(layers) * step.count
+    for position in range(block):
+        layer, place = str(layers[position // step.count]), first + position
+        request = step.requests[position % step.count] if step.requests else None
+        named, asked = sends.layers[place], sends.requests[place]
+        other = None not in (request, asked) and request_id(str(asked)) != request_id(str(request))
+        spans = sends.request_provenance[place] == SPANNING
+        if (named is not None and named != layer) or (other and not spans):
+            return None
+        found.append(_Found(int(sends.ids[place]), layer, request, conflicts=other))
+    return found if _is_layer_major(sends.sizes[first : first + block], step, len(layers)) else []
+
+
+def _is_layer_major(sizes: Ints, step: _Step, layer_count: int) -> bool:
+    """Whether the sizes of a step, which fit a sending layer by layer, do not fit one request by request as well."""
+    if step.is_layer_major or step.count == 1 or layer_count == 1:
+        return True
+    by_request = sizes.reshape(step.count, layer_count)
+    return not bool((by_request == by_request[:, :1]).all())
 
 
 def _fitting(sends: _Sends, steps: list[_Step], blocks: list[int], first: int) -> int:
@@ -171,17 +250,20 @@ def _fitting(sends: _Sends, steps: list[_Step], blocks: list[int], first: int) -
     return len(steps)
 
 
-def _sure_steps(sends: _Sends, steps: list[_Step], blocks: list[int], first: int) -> int:
-    """Of the steps that fit from the very first send on, those in which no send can be missing.
+def _sure_steps(
+    sends: _Sends, steps: list[_Step], blocks: list[int], first: int, until: int | None, *, whole: bool
+) -> int:
+    """Of the steps that fit from a send on, those in which none can be missing or be another step's.
 
-    Where there are as many sends as the steps make, none is. Else each step must have its own between its beginning and
-    that of the next.
+    Each step must have its own between its beginning and that of the next. With `whole`, where the very first send is
+    there, as many sends as all steps make will do: then none is missing.
     """
     fitting = _fitting(sends, steps, blocks, first)
-    if len(sends.ids) - first == sum(blocks) and fitting == len(steps):
+    if whole and until is None and len(sends.ids) == sum(blocks) and fitting == len(steps):
         return fitting
     edges = np.searchsorted(sends.starts, np.asarray([step.start for step in steps], dtype=np.int64), side="left")
-    ends = np.append(edges[1:], len(sends.ids))
+    end = len(sends.ids) if until is None else int(np.searchsorted(sends.starts, until, side="left"))
+    ends = np.append(edges[1:], end)
     for index in range(fitting):
         if ends[index] - edges[index] != blocks[index] or edges[index] != first:
             return index

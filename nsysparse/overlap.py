@@ -1,26 +1,31 @@
 """Requests and layers by time alone, only where asked for: a coincidence in time is no proof."""
 
+from collections import Counter
+
 import numpy as np
 import polars as pl
 
 from nsysparse.intervals import Ints
+from nsysparse.scopes import holding
 
 OVERLAP = "overlap"
 _LANES = {"request": "trace_id", "layer": "process"}
 """A request may be told anywhere in its trace; a layer's compute only by the process that runs it."""
 
 
-def by_overlap(transfers: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
+def by_overlap(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     """Fill `layer_text` and `request_text`, with the provenance `overlap`, where one range alone overlaps a transfer.
 
     Args:
-        transfers: From `annotate`, of one trace; of those with an interval, `start_ns` and `end_ns`, else the call.
-        scopes: From `find_scopes`, of the same trace.
+        transfers: From `agree_between_sides`, of one trace; of those with an interval, `start_ns` and `end_ns`, else
+            the call.
+        scopes: From `find_scopes`, of the same trace: ranges of the kinds `request` and `layer` speak.
+        anomalies: Counts movements that are told by it.
 
     Returns:
         The same rows in the same order. Where more than one range overlaps a transfer nothing is said.
     """
-    placed = scopes.with_columns(trace_id=pl.lit("")).filter(pl.col("style") != "mark")
+    placed = holding(scopes).with_columns(trace_id=pl.lit(""))
     result = transfers.with_columns(
         _begin=pl.coalesce("start_ns", "call_start_ns"), _end=pl.coalesce("end_ns", "call_end_ns")
     )
@@ -33,6 +38,8 @@ def by_overlap(transfers: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
             pl.when(learns).then("found").otherwise(f"{field}_text").alias(f"{field}_text"),
             pl.when(learns).then(pl.lit(OVERLAP)).otherwise(f"{field}_provenance").alias(f"{field}_provenance"),
         ).drop("found")  # fmt: skip
+    told = pl.any_horizontal(pl.col(f"{field}_provenance").eq_missing(OVERLAP) for field in _LANES)
+    anomalies["told-by-time-alone"] += result.filter(told & pl.col("is_movement")).height
     return result.drop("_begin", "_end")
 
 

@@ -54,6 +54,11 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> pl.DataFra
     )  # fmt: skip
 
 
+def holding(scopes: pl.DataFrame) -> pl.DataFrame:
+    """The ranges of which it is known where they begin and end: no marks, and none that is `OPEN` or `CROSSED`."""
+    return scopes.filter(pl.col("style").is_in(["push_pop", "start_end"]))
+
+
 def _never_ended() -> pl.Expr:
     """Ranges that nobody closed, of which it is unknown where they ended: what comes later need not be inside.
 

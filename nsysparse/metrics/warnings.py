@@ -41,6 +41,9 @@ MESSAGES = {
     " them all; both sides were counted",
     "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"
     " only the side with more transfers was counted, which may be too few or too many",
+    "names-of-unproven-pairs": "movements whose layer or request only the other side names, in a pair that nothing"
+    " proves: they stay unattributed, since a capture that begins between a send and its receive shifts all pairs;"
+    " record both sides from before NCCL's communicators are made",
     "named-sizes-differ": "transfers that carry one name on both sides but differ in size: up to 5 % they are one"
     " movement of the standing side's size, beyond that both sides were counted",
     "nixl-completions-without-post": "completions of NIXL requests whose post was not recorded, or that follow another"
@@ -59,8 +62,13 @@ MESSAGES = {
     " one",
     "request-ids-differ-by-suffix": "requests whose ids differ between the traces only by a suffix of eight hex digits;"
     " --normalize-request '^(.*)-[0-9a-f]{8}$' makes them one",
-    "sends-without-proven-order": "sends that nothing names though steps and the number of layers are known: one too"
-    " many or too few, several threads, or a capture that begins within a step; they stay unattributed",
+    "order-and-request-differ": "sends whose request is one by their order and another by the only one in flight: they"
+    " are given to neither",
+    "order-needs-layers": "sends whose layer may follow from their order: name the number of layers with --layers N or"
+    " --model ID",
+    "sends-without-proven-order": "sends without a layer though steps and the number of layers are known: one too many"
+    " or too few, several threads, requests of one size in an engine whose order is not known, or a capture that"
+    " begins within a step; they stay unattributed",
     "ranges-never-closed": "NVTX ranges that nobody closed; they end with the recording",
     "ranges-with-impossible-times": "NVTX ranges that end before they start or last for days, left out",
     "ranges-without-thread": "NVTX ranges without a thread, left out",
@@ -70,6 +78,8 @@ MESSAGES = {
     " it; counted beside it",
     "rates-above-peak": "movements faster than the link's peak: bytes, pairing or link are wrong",
     "groups-on-several-devices": "transfers of groups whose kernels ran on several devices: which ran where is unknown",
+    "told-by-time-alone": "movements whose layer or request --overlap-attribution took from what ran meanwhile: where"
+    " sends lag behind the compute, that is the next layer",
     "ucx-rows-with-impossible-times": "UCX operations that end before they start or last for days, left out",
     "ucx-rows-without-thread": "UCX operations without a thread, left out",
     "sides-disagree-on-purpose": "pairs of which one side says KV and the other says not; taken for KV",

@@ -8,6 +8,7 @@ from nsysparse.presets.engine import group_names
 FIELDS = (
     "layer", "layer_bytes", "request", "request_bytes", "bytes", "role", "phase", "prompt", "layers",
     "op", "xfer", "peer", "step", "tokens", "requests", "ctx_reqs", "gen_reqs", "tp", "pp", "rank", "chunk", "blocks",
+    "order", "own_layers",
 )  # fmt: skip
 SCOPE, NOTHING, REQUEST = "scope", "nothing", "request"
 KINDS: Mapping[str, str] = {

@@ -219,12 +219,12 @@ def test_of_two_that_overlap_even_the_option_tells_neither(tmp_path: Path) -> No
 # --- order ------------------------------------------------------------------------------------------------------------
 
 
-def ordered(requests: str, sends: int, *, phase: str = "prefill", since: int = 0) -> Scene:
+def ordered(requests: str, sends: int, *, phase: str = "prefill", since: int = 0, order: str = "layer-major") -> Scene:
     """One step, then sends of equal size by the worker: the first is that of `scene`."""
     made = scene()
     if not since:
         made.main.nccl("ncclCommInitRank", 1, 5, communicator=9, nranks=2, rank=0, device=0)
-    made.main.push_pop(f"kv_step step=1 phase={phase} requests={requests}", 900, 990)
+    made.main.push_pop(f"kv_step step=1 phase={phase} requests={requests} order={order}", 900, 990)
     for number in range(1, sends):
         made.send(AT + 100 * number)
     return made
@@ -241,6 +241,7 @@ def test_an_order_that_is_proven_tells(tmp_path: Path) -> None:
         pytest.param(lambda: ordered("a,b", 7), 4, id="a send too few"),
         pytest.param(lambda: ordered("a,b", 9), 4, id="a send too many"),
         pytest.param(lambda: ordered("a,b", 8, since=1), 4, id="the first send may not be the first"),
+        pytest.param(lambda: ordered("a,b", 8, order="any"), 4, id="whether it sends layer by layer is not known"),
         pytest.param(lambda: ordered("a,b", 8, phase="decode"), 4, id="a step that prefills nothing"),
         pytest.param(lambda: ordered("a,b", 8, phase="mixed"), 4, id="a step of which some requests decode"),
     ],

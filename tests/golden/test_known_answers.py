@@ -21,7 +21,8 @@ def nccl_told(request: pytest.FixtureRequest, sample: Callable[[str], Path], man
 
 @pytest.fixture(params=(*NCCL_SAMPLES, TRANSPORTS))
 def told(request: pytest.FixtureRequest, sample: Callable[[str], Path], manifest: dict[str, Any]) -> Any:
-    return analyse([sample(request.param)], Options(model="llama-3-8b")), manifest[request.param]["answers"]
+    """Without the number of layers: then only ranges tell them, as in the answers."""
+    return analyse([sample(request.param)]), manifest[request.param]["answers"]
 
 
 def test_totals(nccl_told: tuple[Analysis, dict[str, Any]]) -> None:
@@ -56,6 +57,16 @@ def test_requests(told: tuple[Analysis, dict[str, Any]]) -> None:
     got = {row.request_id: (row.bytes, row.time_ns, row.movement_count) for row in analysis.requests}
     expected = {name: (row["bytes"], row["time_ns"], row["movements"]) for name, row in answers["requests"].items()}
     assert got == expected
+
+
+def test_the_order_tells_what_no_range_does(sample: Callable[[str], Path]) -> None:
+    """Three calls a side go without annotation; the recipe knows which layers of which request they send."""
+    path = sample(NCCL_SAMPLES[0])
+    ordered = study_traces([path], Options(model="llama-3-8b")).transfers.filter(layer_provenance="ordinal")
+    for side in ("send", "recv"):
+        told = ordered.filter(side=side).select("request_id", "layer", "request_provenance")
+        assert told.rows() == [("req-6", layer, "ordinal") for layer in (5, 17, 29)]
+    assert {row.code for row in analyse([path]).warnings} == {"order-needs-layers", "ranges-never-closed"}
 
 
 def test_what_nothing_explains_stays_visible_and_sums_conserve(told: tuple[Analysis, dict[str, Any]]) -> None:

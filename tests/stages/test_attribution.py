@@ -244,16 +244,37 @@ def test_an_annotation_around_both_sides_gives_neither_its_bytes(tmp_path: Path)
     assert study.anomalies["annotations-around-both-sides"] == 1
 
 
-def two_sides(folder: Path, send_text: str | None, recv_text: str | None) -> Study:
+def two_sides(folder: Path, send_text: str | None, recv_text: str | None, *, proven: bool = True) -> Study:
     builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
     for pid, name, text in ((1, "ncclSend", send_text), (2, "ncclRecv", recv_text)):
         process = builder.process(pid=pid)
         thread = process.thread(tid=pid)
+        if proven:
+            thread.nccl("ncclCommInitRank", 10, 50, communicator=5, nranks=2, rank=pid - 1, device=pid - 1)
         if text:
             thread.push_pop(text, 90, 120)
         thread.nccl(name, 100, 110, communicator=5, nbytes=1000, peer=2 - pid, payload="json")
         process.kernel(SEND_RECV, 1000, 1000 + 50 * pid, device=pid - 1, launch=thread.launch(102, 104), stream=20)
     return study_traces([builder.write(folder / "t.sqlite")], None)
+
+
+def test_of_a_pair_that_nothing_proves_no_side_learns(tmp_path: Path) -> None:
+    study = two_sides(tmp_path, "kv_transfer request=a layer=1", None, proven=False)
+    if study.transfers["pairing_proof"].null_count() == 0:
+        pytest.fail("the pair is proven")
+    assert shares(study)[0][:4] == (None, None, None, None)
+    assert study.anomalies["names-of-unproven-pairs"] == 2
+
+
+def test_of_two_sides_that_differ_the_better_known_word_counts(tmp_path: Path) -> None:
+    study = two_sides(tmp_path, "kv_transfer request=a layer=1", "request=b")
+    assert shares(study) == [(1, "exact", "a", "exact", 1000, 100)]
+    assert study.anomalies["sides-disagree-on-request"] == 1
+
+
+def test_spellings_of_one_name_do_not_differ(tmp_path: Path) -> None:
+    study = two_sides(tmp_path, "kv_transfer request=a%2Db layer=01", "kv_transfer request=a-b layer=1")
+    assert {code for code, count in study.anomalies.items() if count} == set()
 
 
 def test_the_standing_side_learns_from_the_other(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Time alone attributes only when asked, and only where one range overlaps."""
 
 import random
+from collections import Counter
 
 import numpy as np
 import polars as pl
@@ -26,14 +27,18 @@ def transfers(*intervals: tuple[int | None, int | None]) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def ranges(*rows: tuple[str, str, int, int, int]) -> pl.DataFrame:
+def ranges(*rows: tuple[str, str, int, int, int], style: str = "start_end") -> pl.DataFrame:
     """Rows of (kind, name, process, start, end)."""
     frame = pl.DataFrame(rows, schema=["kind", "name", "process", "start_ns", "end_ns"], orient="row")
     return frame.with_row_index("range_id").with_columns(
-        style=pl.lit("start_end"),
+        style=pl.lit(style),
         layer=pl.when(pl.col("kind") == "layer").then("name"),
         request=pl.when(pl.col("kind") == "request").then("name"),
     )
+
+
+def told(rows: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str] | None = None) -> pl.DataFrame:
+    return by_overlap(rows.with_columns(is_movement=pl.lit(value=True)), scopes, anomalies or Counter())
 
 
 def said(found: pl.DataFrame) -> list[tuple[str | None, str | None]]:
@@ -41,7 +46,7 @@ def said(found: pl.DataFrame) -> list[tuple[str | None, str | None]]:
 
 
 def test_the_only_range_that_overlaps_tells_it() -> None:
-    found = by_overlap(transfers((15, 30)), ranges(("request", "a", 2, 10, 20), ("layer", "3", 1, 28, 40)))
+    found = told(transfers((15, 30)), ranges(("request", "a", 2, 10, 20), ("layer", "3", 1, 28, 40)))
     assert said(found) == [("3", "a")]
     assert found.select("layer_provenance", "request_provenance").rows() == [("overlap", "overlap")]
 
@@ -58,14 +63,14 @@ def test_the_only_range_that_overlaps_tells_it() -> None:
 )
 def test_several_ranges_or_none_tell_nothing(rows: list[tuple[str, str, int, int, int]]) -> None:
     empty = ranges(("request", "x", 9, 900, 901), *rows)
-    assert said(by_overlap(transfers((15, 30)), empty)) == [(None, None)]
+    assert said(told(transfers((15, 30)), empty)) == [(None, None)]
 
 
 def test_transfers_without_time_and_named_ones_stay() -> None:
     rows = transfers((None, None), (15, 30)).with_columns(
         request_text=pl.when(pl.col("transfer_id") == 1).then(pl.lit("named"))
     )
-    assert said(by_overlap(rows, ranges(("request", "a", 1, 0, 90)))) == [(None, None), (None, "named")]
+    assert said(told(rows, ranges(("request", "a", 1, 0, 90)))) == [(None, None), (None, "named")]
 
 
 def test_one_among_many_is_found_as_by_looking_at_each() -> None:
@@ -79,3 +84,15 @@ def test_one_among_many_is_found_as_by_looking_at_each() -> None:
         hit, which = _single(starts, ends, np.array([begin]), np.array([end]))
         assert bool(hit[0]) == (len(open_ones) == 1), seed
         assert not hit[0] or [int(which[0])] == open_ones, seed
+
+
+@pytest.mark.parametrize("style", ["open", "crossed", "mark"])
+def test_what_holds_nothing_overlaps_nothing(style: str) -> None:
+    scopes = ranges(("request", "a", 2, 10, 20), ("layer", "3", 1, 28, 40), style=style)
+    assert said(told(transfers((15, 30)), scopes)) == [(None, None)]
+
+
+def test_what_time_alone_tells_is_counted() -> None:
+    anomalies: Counter[str] = Counter({"x": 1})
+    told(transfers((15, 30), (50, 60)), ranges(("request", "a", 2, 10, 20)), anomalies)
+    assert anomalies["told-by-time-alone"] == 1
