@@ -12,7 +12,7 @@ from nsysparse import __version__
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Setting, TraceFacts
 from nsysparse.attribution import agree_between_sides, annotate
 from nsysparse.catalog.loader import find_model
-from nsysparse.errors import InputError
+from nsysparse.errors import InputError, UsageError
 from nsysparse.evidence import Surroundings, count_once, issuing
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_scopes, exported_transfers
@@ -361,16 +361,18 @@ def _told_roles(paths: Sequence[Path], roles: Mapping[str, str]) -> dict[str, st
     """Role by trace id, for inputs named by file, stem or id.
 
     Raises:
-        InputError: A name means none of the inputs, or a role does not exist.
+        UsageError: A name means none of the inputs, a role does not exist, or a trace is given two.
     """
     told: dict[str, str] = {}
     names = dict(zip(trace_ids(paths), paths, strict=True))
     for name, role in roles.items():
         if role not in ROLES:
-            raise InputError(f"There is no role {role!r}.", f"Roles are {', '.join(ROLES)}.")
+            raise UsageError(f"There is no role {role!r}.", f"Roles are {', '.join(ROLES)}.")
         meant = [each for each, path in names.items() if name in (each, path.name, path.stem, str(path))]
         if not meant:
-            raise InputError(f"--role {name}: is none of the traces.", f"They are {', '.join(names)}.")
+            raise UsageError(f"--role {name}: is none of the traces.", f"They are {', '.join(names)}.")
+        if any(told.get(each, role) != role for each in meant):
+            raise UsageError(f"--role {name}: the trace is given two roles.", "Leave one out, or say mixed.")
         told |= dict.fromkeys(meant, role)
     return told
 
@@ -379,7 +381,8 @@ def _normalised(scopes: pl.DataFrame, asked: Options, anomalies: Counter[str]) -
     """Scopes whose request ids are normalised, where that is asked for."""
     if (pattern := asked.normalize_request) is None:
         return scopes
-    collided = collisions(scopes.select("process", "request"), pattern)
+    named = (scopes.select("process", request=name) for name in ("request", "requests"))
+    collided = collisions(pl.concat(named), pattern)
     if collided:
         anomalies["request-ids-collide"] += collided
     return scopes.with_columns(normalise_texts(scopes[name], pattern).alias(name) for name in ("request", "requests"))

@@ -20,6 +20,7 @@ from nsysparse.scopes import at_capture, enclosing
 from nsysparse.shares import ALL, SPOKEN, request_id
 from nsysparse.sides import other_side
 from nsysparse.source.usable import MAX_BYTES
+from nsysparse.together import met_alone
 from nsysparse.transports.annotated import SIDES
 
 EXACT, NESTED, SPANNING = "exact", "nested", "spanning"
@@ -108,10 +109,13 @@ def _said(transfers: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning
 def _heard(calls: pl.DataFrame, transfers: pl.DataFrame, scopes: pl.DataFrame) -> list[tuple[pl.DataFrame, pl.Series]]:
     """Calls, in parts, each with the ranges that say nothing of them.
 
-    A range that is a transfer itself says nothing of what lies beside it; one of the other direction, as its `op` has
-    it, nothing of a call; and one about a transfer nothing of what is known to be other traffic.
+    A range that is a transfer itself, or was started for one call, says nothing of what lies beside it; one of the
+    other direction, as its `op` has it, nothing of a call; and one about a transfer nothing of what is known to be
+    other traffic.
     """
-    standing = transfers.filter(pl.col("transport").is_in([ANNOTATED, HOST_STAGED]))["scope_id"]
+    taken = scopes.filter(pl.col("kind") == "transfer", pl.col("style") == "start_end")["range_id"]
+    is_own = pl.col("transport").is_in([ANNOTATED, HOST_STAGED]) | pl.col("scope_id").is_in(taken.implode())
+    standing = transfers.filter(is_own.fill_null(value=False))["scope_id"].drop_nulls()
     told = scopes.filter(pl.col("kind") == "transfer").select(
         "range_id", way=pl.col("op").replace_strict(SIDES, default=None, return_dtype=pl.String)
     )
@@ -174,19 +178,20 @@ def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomali
 def agree_between_sides(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
     """Let each side of a pair that surely met learn layer and request from the other, where that one knows better.
 
-    Of a pair that nothing proves, a neighbour's names would be taken for its own, so nothing is learned.
+    Of a pair that nothing proves, a neighbour's names would be taken for its own, so nothing is learned: unless nothing
+    else of either side ran at that time (`met_alone`).
 
     Args:
         transfers: Paired, with the columns of `annotate`, `pair_id`, `pairing_proof` and `is_movement`.
         anomalies: Counts movements whose sides differ, and those that would have learned if their pair were proven.
     """
-    result = transfers
+    result, alone = transfers, met_alone(transfers)
     for field, spoken in SPOKEN.items():
         text, how = f"{field}_text", f"{field}_provenance"
         columns = [*spoken, how]
         met = result.join(other_side(transfers, *columns), on="transfer_id", how="left", maintain_order="left")
         told, silent = pl.col(f"far_{text}").is_not_null(), pl.col(text).is_null()
-        proven = pl.col("pairing_proof").is_not_null()
+        proven = pl.col("pairing_proof").is_not_null() | pl.col("pair_id").is_in(alone.implode())
         differs = told & ~silent & (_written(text, field) != _written(f"far_{text}", field))
         better = pl.col(f"far_{how}").replace_strict(_RANK, default=len(_RANK)) < pl.col(how).replace_strict(
             _RANK, default=len(_RANK)

@@ -15,7 +15,7 @@ def innermost(
         inner: `item` (an id), the column `lane`, `begin`, `end`; none of the last three null.
         outer: `holder` (an id), the column `lane`, `begin`, `end`, likewise.
         lane: Thread or process.
-        alone: Only where no other range of the lane is open when the inner interval begins.
+        alone: Only where no other range of the lane is open during the inner interval.
         strictly: Only ranges that began before it: none that began in the same nanosecond, nor the interval itself.
 
     Returns:
@@ -31,8 +31,9 @@ def innermost(
         inside = innermost_container(starts, ends, begin - int(strictly), end)
         hit = inside >= 0
         if alone:
-            begun, ended = (np.searchsorted(edge, begin, side="right") for edge in (starts, np.sort(ends)))
-            hit &= begun - ended == 1
+            # One of no length may begin where another ends; what begins with the item's end is not beside it.
+            begun = np.searchsorted(starts, np.maximum(end, begin + 1), side="left")
+            hit &= begun - np.searchsorted(np.sort(ends), begin, side="right") == 1
         holders = rows["holder"].gather(inside[hit])
         found.append(pl.DataFrame({"item": part["item"].filter(pl.Series(hit)), "holder": holders}))
     return pl.concat(found)

@@ -7,7 +7,8 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 
-from nsysparse.errors import InputError
+from nsysparse.errors import UsageError
+from nsysparse.presets.engine import complaint, group_names
 
 HINT_SUFFIX = r"^(.*)-[0-9a-f]{8}$"
 """What recent engines append to an id, one each."""
@@ -17,18 +18,16 @@ def check_pattern(pattern: str) -> None:
     """Refuse a normaliser that the linear engine does not know, or that names nothing.
 
     Raises:
-        InputError: The pattern does not compile, or has no group.
+        UsageError: The pattern cannot be used, or has no group.
     """
-    try:
-        groups = pl.select(pl.lit("x").str.extract_groups(pattern)).to_series().struct.fields
-    except pl.exceptions.ComputeError as error:
-        raise InputError(
-            f"--normalize-request: {str(error).splitlines()[0]}.",
-            "Patterns run in linear time: no look-around and no back-references.",
-        ) from error
-    if not groups or groups == [""]:
-        raise InputError(
-            "--normalize-request has no group.", "Put what is the id in parentheses, as in '^(.*)-[0-9a-f]{8}$'."
+    text = complaint(pattern)
+    if text is None and not group_names(pattern):
+        text = "has no group"
+    if text is not None:
+        raise UsageError(
+            f"--normalize-request: the pattern {text}.",
+            f"Put what is the id in parentheses, as in '{HINT_SUFFIX}'. Patterns run in linear time: no look-around and"
+            " no back-references.",
         )
 
 
@@ -50,30 +49,48 @@ def _normalised_list(text: str, pattern: str) -> str:
     return ",".join(quote(each, safe="-._~:/#@") for each in normalised(ids, pattern).to_list())
 
 
-def collisions(ids: pl.DataFrame, pattern: str) -> int:
+def collisions(lists: pl.DataFrame, pattern: str) -> int:
     """How many normalised ids stand for several ids of one process: those requests are no longer told apart.
 
     Args:
-        ids: `process` and `request`, as recorded.
+        lists: `process`, and `request`: comma lists of percent-encoded ids, as recorded.
         pattern: The normaliser.
     """
-    distinct = ids.drop_nulls().unique()
-    if distinct.is_empty():
+    distinct = lists.drop_nulls().unique()
+    known = [
+        (process, unquote(part, errors="backslashreplace"))
+        for process, text in distinct.select("process", "request").iter_rows()
+        for part in text.split(",")
+        if part
+    ]
+    ids = pl.DataFrame(known, schema={"process": pl.Int64, "request": pl.String}, orient="row").unique()
+    if ids.is_empty():
         return 0
-    named = distinct.with_columns(short=normalised(distinct["request"], pattern))
+    named = ids.with_columns(short=normalised(ids["request"], pattern))
     return named.group_by("process", "short").len().filter(pl.col("len") > 1).height
 
 
 def differ_by_suffix(per_trace: Sequence[set[str]], anomalies: Counter[str]) -> None:
-    """Count requests whose ids differ between traces only by what `HINT_SUFFIX` takes off."""
-    suffix = re.compile(HINT_SUFFIX)
-    known: dict[str, int] = {}
+    """Count requests whose ids differ between traces only by what `HINT_SUFFIX` takes off.
+
+    Not where it would make one id of several of a trace: then the suffix tells requests apart.
+    """
+    shortened = [Counter(_short(each) for each in ids) for ids in per_trace]
+    if any(count > 1 for ids in shortened for count in ids.values()):
+        return
     alike: set[str] = set()
     for number, ids in enumerate(per_trace):
         for each in ids:
-            match = suffix.match(each)
-            short = match[1] if match else each
-            if known.setdefault(short, number) != number and not any(each in other for other in per_trace[:number]):
-                alike.add(short)
+            met = [place for place in range(number) if _short(each) in shortened[place]]
+            if met and not any(each in per_trace[place] for place in met):
+                alike.add(_short(each))
     if alike:
         anomalies["request-ids-differ-by-suffix"] += len(alike)
+
+
+_SUFFIX = re.compile(HINT_SUFFIX)
+
+
+def _short(ident: str) -> str:
+    match = _SUFFIX.match(ident)
+    return match[1] if match else ident

@@ -82,6 +82,7 @@ def shares(
     named = (
         transfers.select(*_SAID, "is_movement", *AMOUNTS)
         .with_row_index("row")
+        .with_columns(whole_bytes="bytes")
         .join(_table(layers, "layer"), on=list(SPOKEN["layer"]), how="left", nulls_equal=True)
         .join(_table(requests, "request"), on=list(SPOKEN["request"]), how="left", nulls_equal=True)
         .with_columns(pl.col("layer_count", "request_count").fill_null(0))
@@ -126,22 +127,30 @@ _SAID = ("transfer_id", "layer_provenance", "request_provenance", *SPOKEN["layer
 
 
 def _how(field: str) -> pl.Expr:
-    """How a share's layer (or request) is known; null where it has none."""
+    """How a share's layer (or request) is known; null where it has none.
+
+    Several are divided as the text says only where that adds up to what moved.
+    """
     name = "layer" if field == "layer" else "request_id"
-    how = pl.when(f"{field}_estimated").then(pl.lit(ESTIMATED)).otherwise(f"{field}_provenance")
+    unlike = (pl.col(f"{field}_sum") != pl.col("whole_bytes")).fill_null(value=False)
+    how = (
+        pl.when(pl.col(f"{field}_estimated") | ((pl.col(f"{field}_count") > 1) & unlike))
+        .then(pl.lit(ESTIMATED))
+        .otherwise(f"{field}_provenance")
+    )
     return pl.when(pl.col(name).is_not_null()).then(how).alias(f"{field}_provenance")
 
 
 def _table(texts: _Texts, field: str) -> pl.DataFrame:
     """Per text what it names (`_list`, as text) and with which weights, how many, and whether its weights fit."""
     rows = [
-        (*said, [str(each) for each in names.values], list(names.weights), len(names.values), names.estimated,
-         names.misfit)
+        (*said, [str(each) for each in names.values], list(names.weights), len(names.values), sum(names.weights),
+         names.estimated, names.misfit)
         for said, names in ((said, found or _NOBODY) for said, found in texts.items())
     ]  # fmt: skip
     schema: dict[str, Any] = dict.fromkeys(SPOKEN[field], pl.String)
     schema |= {f"{field}_list": pl.List(pl.String), f"{field}_weights": pl.List(pl.Int64), f"{field}_count": pl.Int64}
-    schema |= {f"{field}_estimated": pl.Boolean, f"{field}_misfit": pl.Boolean}
+    schema |= {f"{field}_sum": pl.Int64, f"{field}_estimated": pl.Boolean, f"{field}_misfit": pl.Boolean}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -240,4 +249,5 @@ def _numbers(text: str | None, count: int) -> list[int] | None:
     """So many numbers in a comma list; None where it is none of them."""
     parts = [part for part in (text or "").split(",") if part]
     good = all(part.isascii() and part.isdigit() and len(part) <= 15 for part in parts)  # noqa: PLR2004 (a petabyte)
-    return [int(part) for part in parts] if parts and good and len(parts) == count else None
+    numbers = [int(part) for part in parts] if parts and good and len(parts) == count else []
+    return numbers if any(numbers) else None

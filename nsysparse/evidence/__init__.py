@@ -39,5 +39,5 @@ def count_once(
     for library in LIBRARIES:
         standing = carried(standing, library, around, anomalies)
     for transport in ANNOUNCED[::-1]:
-        standing = called(standing, transport, scopes)
+        standing = called(standing, transport, scopes, around.other)
     return carried(standing, "trtllm-bounce", around, anomalies)

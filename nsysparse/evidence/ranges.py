@@ -97,17 +97,20 @@ def _may_be_of(field: str, spans: str) -> pl.Expr:
     return (inner == outer).fill_null(value=True) | outer.str.contains(spans).fill_null(value=True)
 
 
-def called(found: pl.DataFrame, transport: str, scopes: pl.DataFrame) -> pl.DataFrame:
+def called(found: pl.DataFrame, transport: str, scopes: pl.DataFrame, other: pl.Series) -> pl.DataFrame:
     """Let calls inside announcing ranges stand for these.
 
-    Control messages stand for nothing. A copy that stays on its device, or may, is preparation beside anything else,
-    and stands for the range only where it is alone there with others like it and their sizes agree.
+    Control messages stand for nothing, nor does what ranges call `other` traffic (`transfer_id`). A copy that stays on
+    its device, or may, is preparation beside anything else, and stands for the range only where it is alone there with
+    others like it and their sizes agree.
     """
     ranges = found.filter(pl.col("transport") == transport).join(
         scopes.select("style", "purpose", "purpose_rule", scope_id="range_id"), on="scope_id", suffix="_said"
     )
     calls = found.filter(
-        ~pl.col("transport").is_in(ANNOUNCED[: ANNOUNCED.index(transport) + 1]) & pl.col("purpose").ne_missing("other")
+        ~pl.col("transport").is_in(ANNOUNCED[: ANNOUNCED.index(transport) + 1])
+        & pl.col("purpose").ne_missing("other")
+        & ~pl.col("transfer_id").is_in(other.implode())
     )
     if ranges.is_empty() or calls.is_empty():
         return found

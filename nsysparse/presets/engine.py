@@ -6,6 +6,7 @@ from functools import cache
 import polars as pl
 
 MOST_PATTERN = 4096
+EMPTY = "matches the empty text, and so every text"
 _COPIES = 10
 """A pattern may take a tenth of what the engine allows: its time grows with its compiled size."""
 _META = frozenset("^$.|?*+()[]{}")
@@ -23,6 +24,8 @@ def complaint(pattern: str) -> str | None:
     """Why a pattern is refused; None where it is good."""
     if len(pattern) > MOST_PATTERN:
         return f"is {len(pattern):,} characters long, more than {MOST_PATTERN:,}"
+    if not pattern.isascii() and pattern.encode("utf-8", "replace").decode() != pattern:
+        return "is not UTF-8"
     text = _error(pattern)
     if text is not None:
         return text
@@ -30,7 +33,7 @@ def complaint(pattern: str) -> str | None:
     if _error(f"(?:{pattern}\n){{{_COPIES}}}") is not None:
         return "is too large once compiled; write [0-9A-Za-z_] for \\w, and smaller counts"
     if pl.Series([""]).str.contains(pattern).item():
-        return "matches the empty text, and so every text"
+        return EMPTY
     return None
 
 

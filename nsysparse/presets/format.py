@@ -10,6 +10,11 @@ from typing import Any
 from nsysparse.presets.rules import FIELDS, KINDS, NOTHING, PHASES, PURPOSES, ROLES, Example, Preset, Probe, Rule
 
 FORMAT = "docs/reference/presets.md shows a whole preset."
+MOST_RULES = 200
+MOST_EXAMPLES = 2000
+_MOST_PARTS = 200
+_MOST_SHOWN = 80
+_QUOTED = re.compile(r"""'[^'\n]*'|"(?:[^"\\\n]|\\.)*\"""")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _RULE_KEYS: Mapping[str, type] = {
     "id": str, "kind": str, "pattern": str, "purpose": str, "domain": str, "default_domain": bool, "drop": bool,
@@ -41,9 +46,12 @@ def parse(text: str, origin: str, *, builtin: bool = False) -> tuple[Preset | No
         origin: Name of the file.
         builtin: Part of the package: then reports need not say where it comes from.
     """
+    # The time that a dotted key takes grows with the square of its parts.
+    if any(line.count(".") > _MOST_PARTS for line in _QUOTED.sub("", text).splitlines()):
+        return None, [Refusal(origin, f"has a key of more than {_MOST_PARTS} parts", FORMAT)]
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of too many digits is no TOMLDecodeError
         return None, [Refusal(origin, f"is not valid TOML: {str(error).rstrip('.')}", FORMAT)]
     refusals = _unknown(origin, document, ("name", "about", "probe", "rule"), "key")
     name, about = document.get("name"), document.get("about")
@@ -62,10 +70,23 @@ def parse(text: str, origin: str, *, builtin: bool = False) -> tuple[Preset | No
         for each in dict.fromkeys(ids)
         if ids.count(each) > 1
     ]
+    known = tuple(rule for rule in rules if rule)
+    count = sum(len(rule.examples) for rule in known)
+    if len(rules) > MOST_RULES or count > MOST_EXAMPLES:
+        said = f"has {len(rules):,} rules with {count:,} examples, more than {MOST_RULES} or {MOST_EXAMPLES:,}"
+        refusals.append(Refusal(origin, said, "Let one pattern know texts that differ in their fields."))
     if refusals:
         return None, refusals
-    known = tuple(rule for rule in rules if rule)
     return Preset(name, about, known, tuple(each for each in probes if each), None if builtin else origin), []
+
+
+def shown(value: object) -> str:
+    """A value of a file in a message, at most so long; a number of a thousand digits has no text at all."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "a value too large to show"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def _tables(document: Table, key: str, where: str, refusals: list[Refusal]) -> list[Table]:
@@ -89,11 +110,11 @@ def _probe(table: Table, origin: str, refusals: list[Refusal]) -> Probe | None:
 
 def _rule(table: Table, preset: str, number: int, origin: str, refusals: list[Refusal]) -> Rule | None:
     ident = table.get("id")
-    where = f"{origin}, rule {ident if isinstance(ident, str) and ident else number}"
+    where = f"{origin}, rule {ident[:64] if isinstance(ident, str) and ident else number}"
     found = _unknown(where, table, _RULE_KEYS, "key")
     for key, kind in _RULE_KEYS.items():
         if key in table and type(table[key]) is not kind:
-            found.append(Refusal(where, f"`{key}` must be {_TYPES[kind]}, not {table[key]!r}", FORMAT))
+            found.append(Refusal(where, f"`{key}` must be {_TYPES[kind]}, not {shown(table[key])}", FORMAT))
     if found:
         refusals += found
         return None
@@ -123,7 +144,7 @@ def _words(where: str, table: Table) -> Iterable[Refusal]:
     if drop and any(table.get(key) for key in ("purpose", "fields", "says")):
         yield Refusal(where, "drops what it matches, and says something of it", "Leave out purpose, fields and says.")
     if table.get("purpose", PURPOSES[0]) not in PURPOSES:
-        yield Refusal(where, f"`purpose` is {table['purpose']!r}", f"Purposes are {', '.join(PURPOSES)}.")
+        yield Refusal(where, f"`purpose` is {shown(table['purpose'])}", f"Purposes are {', '.join(PURPOSES)}.")
     if "domain" in table and (not table["domain"] or table.get("default_domain")):
         yield Refusal(
             where, "`domain` names a domain other than the default one", "Use default_domain = true for that."
@@ -137,9 +158,9 @@ def _fields(where: str, table: Table) -> Iterable[Refusal]:
         yield from _unknown(where, part, FIELDS, "field")
         for name, value in part.items():
             if not isinstance(value, str) or not value:
-                yield Refusal(where, f"`{key}.{name}` must be text, not {value!r}", FORMAT)
+                yield Refusal(where, f"`{key}.{name}` must be text, not {shown(value)}", FORMAT)
             elif key == "says" and value not in _VALUES.get(name, (value,)):
-                yield Refusal(where, f"`says.{name}` is {value!r}", f"It is one of {', '.join(_VALUES[name])}.")
+                yield Refusal(where, f"`says.{name}` is {shown(value)}", f"It is one of {', '.join(_VALUES[name])}.")
 
 
 def _examples(where: str, tables: list[Any]) -> tuple[tuple[Example, ...], list[Refusal]]:
@@ -162,7 +183,7 @@ def _unknown(where: str, table: Iterable[str], known: Iterable[str], what: str) 
     names = list(known)
     plural = f"{what}s".capitalize()
     return [
-        Refusal(where, f"there is no {what} {key!r}", _near(key, names) or f"{plural} are {', '.join(names)}.")
+        Refusal(where, f"there is no {what} {shown(key)}", _near(key, names) or f"{plural} are {', '.join(names)}.")
         for key in table
         if key not in names
     ]

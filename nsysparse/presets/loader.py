@@ -11,7 +11,7 @@ from nsysparse.presets.engine import complaint, group_names
 from nsysparse.presets.format import Refusal, parse
 from nsysparse.presets.matching import active, match, rules_of
 from nsysparse.presets.rules import FIELDS, KINDS, REQUEST, SCOPE, Example, Preset, Probe, Rule
-from nsysparse.presets.verify import LINEAR, verify
+from nsysparse.presets.verify import advice, verify
 
 __all__ = [
     "BUILTIN",
@@ -107,7 +107,7 @@ def _of_option(pattern: str | None) -> tuple[tuple[Preset, ...], tuple[Preset, .
         text = None if groups and not other else f"has a group {other!r}" if other else "has no group"
     if text is not None:
         raise UsageError(
-            f"The request pattern {text}.", f"{LINEAR} The id is the group (?P<request>…), else the first."
+            f"The request pattern {text}.", f"{advice(text)} The id is the group (?P<request>…), else the first."
         )
     fields = {} if REQUEST in group_names(pattern) else {REQUEST: pattern}
     rule = Rule(OPTION, "option", SCOPE, pattern, (), fields)
@@ -146,7 +146,7 @@ def examine(name: str) -> tuple[Preset | None, list[Refusal]]:
     if name in BUILTIN:
         return find(name), []
     path, origin = Path(name), _origin(name)
-    if not path.exists() and path.suffix != ".toml" and path.name == name:
+    if "\0" in name or (path.suffix != ".toml" and path.name == name and not _exists(path, origin)):
         raise unknown_name("preset", name, BUILTIN, _LISTING)
     text = _text(path, origin)
     if isinstance(text, Refusal):
@@ -157,6 +157,8 @@ def examine(name: str) -> tuple[Preset | None, list[Refusal]]:
     if preset.name in (*BUILTIN, OPTION):
         fix = "Give it another name; rules are cited as name/id."
         refusals.append(Refusal(origin, f"the name {preset.name!r} is taken by one that is built in", fix))
+    if not preset.rules:
+        refusals.append(Refusal(origin, "has no rule", "docs/how-to/write-a-preset.md says how to write one."))
     refusals += verify(preset, origin)
     return (None if refusals else preset), refusals
 
@@ -165,16 +167,26 @@ def _origin(name: str) -> str:
     return Path(name).name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def _exists(path: Path, origin: str) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise _unreadable(origin, error) from error
+
+
+def _unreadable(origin: str, error: OSError) -> InputError:
+    fix = f"`{_LISTING}` shows what is built in." if isinstance(error, FileNotFoundError) else "Name a TOML file."
+    return InputError(f"{origin or 'the empty name'}: cannot be read ({error.strerror}).", fix)
+
+
 def _text(path: Path, origin: str) -> str | Refusal:
     try:
         if path.exists() and not path.is_file():
-            raise InputError(f"{origin}: is no file.", "Name a TOML file.")
+            raise InputError(f"{origin or path}: is no regular file.", "Name a TOML file.")
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise InputError(
-            f"{origin}: cannot be read ({error.strerror}).", f"`{_LISTING}` shows what is built in."
-        ) from error
+        raise _unreadable(origin, error) from error
     if len(content) > MOST_BYTES:
         return Refusal(origin, "is larger than 1 MB", "A preset is a short list of rules.")
     try:

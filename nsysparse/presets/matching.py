@@ -8,6 +8,8 @@ from nsysparse.presets.engine import literal_prefix
 from nsysparse.presets.rules import FIELDS, SCOPE, Preset, Probe, Rule
 
 _HEAD = 4
+_NO_VALUE = ("", "None", "null", "nil")
+"""What programs write where they have no value."""
 _SAYS = ("rule", "kind", "purpose", "purpose_rule", *FIELDS)
 SAID = pl.Schema({"label_id": pl.UInt32, **dict.fromkeys(_SAYS, pl.String)})
 
@@ -101,7 +103,7 @@ def _add(said: dict[str, pl.Series], names: pl.Series, rule: Rule, mask: pl.Seri
     values: dict[str, pl.Expr] = {name: pl.when(name).then(pl.lit(told[name])) for name in needs if name in told}
     values |= {name: text.str.extract(*captures[name]) for name, text in texts.items()}
     for name, new in pl.DataFrame({" text": names, **needs}).select(**values).to_dict().items():
-        found = new.set(new == "", None) if name in captures else new
+        found = new.set(new.is_in(_NO_VALUE), None) if name in captures else new
         said[name] = said[name].zip_with(~needs[name], found) if name in said else found
 
 

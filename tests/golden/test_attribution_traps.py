@@ -129,6 +129,10 @@ LAYER_TRAPS = [
             "conv.blocks3",
             "model.layers.3b", "batch=3 layer=", "layer=-3", "layer=3.5", "kv_layer layer=three",
             "layerwise 3", "graph.h.", "http://host/h.3x",
+            "n_layer=3", "num_hidden_layer 3", "init kv num_layers=3", "max layer: 3", "layers per gpu 3",
+            "per_layer 3",
+            "layer 2 to 3", "layer=3:32", "layer 3, 4", "layer 2 and 3", "layer 3/32", "prefetch layer 4, send layer 3",
+            "kv.blocks.3", "cache.blocks.3", "my_layer=3",
         )
     ),
 ]  # fmt: skip
@@ -183,6 +187,7 @@ REQUEST_TRAPS = [
         for text in (
             "process_input_requests", "request_queue 5", "requests=5", "prequest=5", "handle request", "request: ",
             "http request", "cmpl", "chat completions", "kv_request",
+            "n_req=5", "max_req=5", "http request:GET", "request=None", "req_id='None'", "request: 5 of 8",
         )
     ),
 ]  # fmt: skip
@@ -293,3 +298,47 @@ def test_nixl_s_post_while_several_requests_are_in_flight_names_none(tmp_path: P
     analysis = analyse([builder.write(tmp_path / "t.sqlite")], Options(purpose="all"))
     assert {row.request_id: row.bytes for row in analysis.requests if row.movement_count} == {"b": 64}
     assert analysis.unattributed["request"].bytes == 64
+
+
+# --- who speaks of what -----------------------------------------------------------------------------------------------
+
+
+def test_a_range_that_is_a_transfer_names_nothing_beside_it(tmp_path: Path) -> None:
+    """An RDMA of its own is in flight while the worker receives something else."""
+    made = scene()
+    made.main.start_end(f"kv_transfer op=put request={REQUEST} layer={LAYER} bytes=4096", 500, 3_000)
+    made.worker.nccl("ncclRecv", 1_200, 1_210, communicator=9, nbytes=64, peer=1)
+    analysis = analyse([made.builder.write(tmp_path / "t.sqlite")])
+    assert {row.layer: row.bytes for row in analysis.layers} == {LAYER: 4096}
+    assert {row.request_id: row.bytes for row in analysis.requests} == {REQUEST: 4096}
+    assert analysis.unattributed["layer"].bytes == 128
+
+
+def test_a_range_of_the_other_direction_names_no_call(tmp_path: Path) -> None:
+    made = scene()
+    made.worker.push_pop(f"kv_transfer op=recv request={REQUEST} layer={LAYER}", 900, 2_000)
+    analysis = analyse([made.builder.write(tmp_path / "t.sqlite")])
+    assert [row.bytes for row in analysis.layers] == [None]
+    assert analysis.unattributed["layer"].bytes == 64
+
+
+def test_an_annotation_names_no_weights(tmp_path: Path) -> None:
+    made = scene()
+    made.main.start_end(f"kv_transfer op=put request={REQUEST} layer={LAYER}", 500, 3_000)
+    made.worker.push_pop("load_weights", 900, 2_000)
+    analysis = analyse([made.builder.write(tmp_path / "t.sqlite")], Options(purpose="all"))
+    assert sum(row.bytes or 0 for row in analysis.layers) == 0
+
+
+def test_a_crossing_that_a_third_range_hides_is_seen(tmp_path: Path) -> None:
+    made = scene()
+    made.worker.push_pop("forward", 800, 1_200)
+    made.worker.push_pop("request=lost", 850, 3_000)
+    made.worker.push_pop(KNOWN["kv_layer"], 900, 2_000)
+    assert said(made, tmp_path) == (set(), set())
+
+
+@pytest.mark.parametrize("order", ["any", "layer-major"])
+def test_equal_sizes_are_told_only_where_the_order_is_declared(order: str, tmp_path: Path) -> None:
+    told = said(ordered("a,b", 8, order=order), tmp_path, layers=4)
+    assert told == ((set(), set()) if order == "any" else ({0, 1, 2, 3}, {"a", "b"}))

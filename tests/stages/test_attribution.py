@@ -91,7 +91,7 @@ def test_the_only_start_end_range_open_in_the_process_spans_the_call(tmp_path: P
     scene.send(100)
     assert shares(scene.study(tmp_path)) == [(None, None, "a", "spanning", 1000, 100)]
     # A range of the thread itself knows better than one that merely spans the call.
-    scene.thread.push_pop("request:c", 90, 120)
+    scene.thread.push_pop("request=c", 90, 120)
     assert shares(scene.study(tmp_path)) == [(None, None, "c", "nested", 1000, 100)]
 
 
@@ -375,13 +375,23 @@ def test_shares_stand_in_the_order_of_transfers_whether_they_divide_or_not() -> 
         "transfer_id", "layer", "layer_provenance", "request_id", "request_provenance", "bytes", "time_ns"
     ).rows() == [
         (5, 2, "exact", "a", "nested", 8, 4),
-        (3, 0, "nested", None, None, 6, 2),
-        (3, 1, "nested", None, None, 2, 1),
+        (3, 0, "estimated", None, None, 6, 2),
+        (3, 1, "estimated", None, None, 2, 1),
         (9, None, None, "a", "estimated", 4, 3),
         (9, None, None, "b", "estimated", 4, 2),
         (4, None, None, "a b", "exact", None, 6),
     ]
     assert anomalies == {"layers-unreadable": 1, "weights-do-not-fit": 1}
+
+
+@pytest.mark.parametrize(("weights", "how"), [("750,250", "exact"), ("3,1", "estimated"), ("0,0", "estimated")])
+def test_given_bytes_are_exact_where_they_add_up(weights: str, how: str, tmp_path: Path) -> None:
+    scene = Scene()
+    scene.thread.push_pop(f"kv_transfer request=a,b request_bytes={weights}", 90, 120)
+    scene.send(100, 1000)
+    study = scene.study(tmp_path)
+    assert set(study.shares["request_provenance"]) == {how}
+    assert study.shares["bytes"].sum() == 1000
 
 
 def test_coverage_of_every_field_adds_up_to_what_moved(tmp_path: Path) -> None:

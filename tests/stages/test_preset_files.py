@@ -215,7 +215,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
         ("vlm", UsageError, "There is no preset called 'vlm'. Did you mean vllm"),
         ("missing.toml", InputError, "missing.toml: cannot be read"),
         ("./vllm", InputError, "vllm: cannot be read"),
-        (".", InputError, "is no file"),
+        (".", InputError, "is no regular file"),
     ],
 )
 def test_what_is_no_preset_is_refused(

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from nsysparse.api import Options, Study, study_traces
-from nsysparse.errors import InputError
+from nsysparse.errors import UsageError
 from nsysparse.request_ids import HINT_SUFFIX, check_pattern, collisions, normalise_texts, normalised
 from nsysparse.testing import TraceBuilder
 
@@ -31,9 +31,14 @@ def test_ids_of_one_process_that_become_one_are_counted() -> None:
     assert collisions(ids.clear(), HINT_SUFFIX) == 0
 
 
+def test_ids_in_lists_collide_like_others() -> None:
+    lists = ["x-aaaaaaaa", "x-bbbbbbbb,y-cccccccc", "z%2D1-00000000", "z-1-11111111"]
+    assert collisions(pl.DataFrame({"process": [1] * 4, "request": lists}), HINT_SUFFIX) == 2
+
+
 @pytest.mark.parametrize("pattern", ["no group", "(?=look)(x)", r"(x)\1", "("])
 def test_patterns_that_are_not_linear_or_have_no_group_are_refused(pattern: str) -> None:
-    with pytest.raises(InputError, match="--normalize-request"):
+    with pytest.raises(UsageError, match="--normalize-request"):
         check_pattern(pattern)
 
 
@@ -67,4 +72,7 @@ def test_ids_that_differ_by_a_suffix_are_pointed_out() -> None:
     assert anomalies == {"request-ids-differ-by-suffix": 1}
     anomalies.clear()
     differ_by_suffix([{"a", "b"}, {"a", "c"}], anomalies)
+    assert not anomalies
+    # What the suffix tells apart within a trace is no other spelling of one id.
+    differ_by_suffix([{"req-11111111", "req-22222222"}, {"req-33333333", "req-44444444"}], anomalies)
     assert not anomalies
