@@ -301,7 +301,7 @@ def presets_page() -> Iterator[str]:
 
 
 FIELD_MEANINGS = {
-    "layer": "`7`, `0-31` (inclusive) or `all`",
+    "layer": "`7`, `0-31` (inclusive), `0,2,4` or `all`",
     "layer_bytes": "bytes of each named layer, with commas",
     "request": "id, or several with commas",
     "request_bytes": "bytes of each named request, with commas",
@@ -323,6 +323,8 @@ FIELD_MEANINGS = {
     "rank": "own rank",
     "chunk": "which part of a request, `i` or `i/n`",
     "blocks": "number of cache blocks",
+    "order": "how the sends of a step follow; `layer-major`: layer by layer, within one request by request",
+    "own_layers": "the layers of a process, `7-14`, where it has some of the model's only",
 }
 
 PRESET_FORMAT = """

@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 FORMAT_VERSION = 1
 # Between what a verdict's text says and the command that would change it, where it ends in one.
 ADVICE = " To change that: "
+# What to do where no range names a layer or a request.
+TEACH = (
+    "Annotate transfers (nsysparse convention --python), or teach nsysparse your own ranges:"
+    " `nsysparse presets check generic TRACE` lists those that no rule knows."
+)
 PURPOSES: Mapping[str, tuple[str, ...]] = {
     "kv+unknown": ("kv", "unknown"),
     "kv": ("kv",),

@@ -122,21 +122,23 @@ class _Range:
 class _Pushed(_Range):
     """A range on the stack of the thread that enters it. On another thread it is left open: that has its own stack."""
 
-    __slots__ = ("_text", "_thread")
+    __slots__ = ("_text", "_threads")
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._thread = 0
+        self._threads: list[int] = []  # of those that entered it: it may be entered again
 
     def __enter__(self) -> _Range:
         if _call("push", self._text) is not None:
-            self._thread = threading.get_ident()
+            self._threads.append(threading.get_ident())
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        if self._thread == threading.get_ident():
-            self._thread = 0
-            _call("pop")
+        try:
+            self._threads.remove(threading.get_ident())
+        except ValueError:
+            return
+        _call("pop")
 
 
 class _Started(_Range):

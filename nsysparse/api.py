@@ -226,7 +226,10 @@ def inspect(paths: Sequence[Path], progress: Progress = _silent, presets: Sequen
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
         trace, scopes, heard = _read(path, trace_id, loaded, all_gpu_work=True)
-        looked.append(look(trace, scopes, _standing(trace, scopes, Counter()), [each.shown for each in heard]))
+        standing = _numbered(_standing(trace, scopes, Counter()), 0)
+        decided = with_purpose(standing, scopes, communicators_with_collectives(trace))
+        found = annotate(decided, scopes, Counter())
+        looked.append(look(trace, scopes, found, [each.shown for each in heard]))
     return Inspection(FORMAT_VERSION, nsysparse=__version__, traces=tuple(looked))
 
 

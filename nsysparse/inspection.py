@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from nsysparse.analysis import Capability, Gpu
+from nsysparse.analysis import TEACH, Capability, Gpu
+from nsysparse.scopes import holding
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
 from nsysparse.transports import TRANSPORTS, Transport
@@ -111,7 +112,7 @@ def look(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame, presets: Seque
     Args:
         trace: The trace.
         scopes: Its ranges that a preset knows.
-        found: Its transfers, columns of `Found`; of several sources of one movement only the one that stands.
+        found: Its transfers, from `annotate`; of several sources of one movement only the one that stands.
         presets: Those that are active in it, strongest first.
     """
     counts = _counts(trace)
@@ -208,8 +209,6 @@ def _first_absent(names: Sequence[str], facts: dict[str, Capability]) -> Capabil
 
 def _answers(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame) -> tuple[Answer, ...]:
     facts = trace.capabilities
-    layers = scopes.filter(pl.col("layer").is_not_null() & (pl.col("style") != "mark")).height
-    requests = scopes.filter(pl.col("request").is_not_null() & (pl.col("style") != "mark")).height
     both_ends = pl.all_horizontal(pl.col("src_end", "dst_end").is_not_null())
     messages = pl.all_horizontal(pl.col("communicator", "peer").is_not_null())
     timed, sized = pl.col("time_ns").is_not_null(), pl.col("bytes").is_not_null()
@@ -223,8 +222,8 @@ def _answers(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame) -> tuple[A
         *(_of_transfers(question, found.with_columns(known=known), what, needs, facts)
           for question, known, what, needs in questions),
         _rowless(facts),
-        _found("Which layer did each transfer serve?", layers, "layer", ANNOTATE, facts),
-        _found("Which request did each transfer serve?", requests, "request", ANNOTATE, facts),
+        *(_named(f"Which {field} did each transfer serve?", field, scopes, found, facts)
+          for field in ("layer", "request")),
     )  # fmt: skip
 
 
@@ -282,10 +281,19 @@ def _lacking(question: str, facts: dict[str, Capability], name: str) -> Answer:
     return Answer(question, "no", facts[name].reason, facts[name].fix)
 
 
-def _found(question: str, ranges: int, what: str, fix: str, facts: dict[str, Capability]) -> Answer:
+def _named(
+    question: str, field: str, scopes: pl.DataFrame, found: pl.DataFrame, facts: dict[str, Capability]
+) -> Answer:
+    """Of how many transfers ranges name a layer (or request); where of none, what else names them."""
     if facts["nvtx_ranges"].status == "absent":
         return _lacking(question, facts, "nvtx_ranges")
-    if ranges:
-        naming = f"{counted(ranges, 'range names', 'ranges name')} a {what}"
-        return Answer(question, "partly", f"{naming}; transfers issued inside have one", "")
-    return Answer(question, "no", f"no range names a {what}", fix)
+    known = found.filter(pl.col(f"{field}_text").is_not_null()).height
+    naming = holding(scopes).filter(pl.col(field).is_not_null()).height
+    why = f"{counted(naming, 'range names', 'ranges name')} a {field}" if naming else f"no range names a {field}"
+    if known:
+        why = f"ranges name it for {known:,} of {counted(found.height, 'transfer')}"
+    elif naming:
+        why += ", but none around the call of a transfer, on its thread"
+    if known == found.height and known:
+        return Answer(question, "yes", why, "")
+    return Answer(question, "partly" if known else "no", why, TEACH)

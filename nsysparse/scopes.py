@@ -7,13 +7,14 @@ import polars as pl
 from nsysparse.containing import innermost
 from nsysparse.intervals import crossings
 from nsysparse.presets.loader import FIELDS, Rule, active, builtin, match, rules_of
-from nsysparse.presets.rules import SCOPE
+from nsysparse.presets.rules import PHASES, ROLES, SCOPE
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
 
 MOVING_KINDS = ("transfer", "offload", "load")
 """Kinds of ranges that are about moving KV: to another worker, to a store, from a store."""
 
+_WORDS = {"phase": PHASES, "role": ROLES}
 OPEN, CROSSED = "open", "crossed"
 """Styles of ranges that hold nothing: never closed, so that their end is not known; or crossing another of their thread
 and domain, so that a push or pop between them was lost."""
@@ -34,6 +35,9 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> pl.DataFra
     said = match(labels, _speaking(trace.labels) if rules is None else rules)
     silent = pl.all_horizontal(pl.col("purpose", *FIELDS).is_null()) & (pl.col("kind") == SCOPE)
     said = said.filter(~silent)  # a name that is merely known, as every operation of torch is
+    said = said.with_columns(
+        pl.when(pl.col(field).is_in(words)).then(field).alias(field) for field, words in _WORDS.items()
+    )
     crossed = _crossed(trace.ranges, trace.labels, said)
     if len(crossed):
         trace.anomalies["ranges-crossing"] += len(crossed)

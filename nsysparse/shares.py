@@ -17,6 +17,9 @@ from nsysparse.apportion import apportioned
 MAX_LAYERS = 4096
 MAX_REQUESTS = 1024
 MAX_SHARES = 8192
+"""Of one transfer."""
+MAX_ALL_SHARES = 2**21
+"""Of all that divide; each takes about a kilobyte while they are made."""
 AMOUNTS = (
     "bytes", "time_ns", "wire_ns", "peer_wait_ns", "overlapped_ns", "exposed_wire_ns", "exposed_wait_ns",
 )  # fmt: skip
@@ -89,9 +92,7 @@ def shares(
     )
     misfits = pl.col("is_movement") & (pl.col("layer_misfit") | pl.col("request_misfit")).fill_null(value=False)
     anomalies["weights-do-not-fit"] += named.filter(misfits).height
-    too_many = pl.col("layer_count") * pl.col("request_count") > MAX_SHARES
-    anomalies += Counter({"attributions-too-many": named.filter(too_many & pl.col("is_movement")).height})
-    named = named.with_columns(request_list=pl.when(~too_many).then("request_list"))
+    named = _bounded(named, anomalies)
     # Nearly all name at most one layer and one request: then there is nothing to divide.
     single = (pl.col("layer_count") <= 1) & (pl.col("request_count") <= 1)
     whole = named.filter(single).with_columns(
@@ -105,6 +106,22 @@ def shares(
         [part.select(*known, *(_how(field) for field in SPOKEN)) for part in (whole, divided)], how="vertical"
     )
     return both.sort("row", maintain_order=True).select(pl.col(name).cast(dtype) for name, dtype in SHARES.items())
+
+
+def _bounded(named: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Rows without the requests, or with neither, that would make too many shares."""
+    count = pl.max_horizontal("layer_count", 1) * pl.max_horizontal("request_count", 1)
+    kept = pl.when(count > MAX_SHARES).then(pl.max_horizontal("layer_count", 1)).otherwise(count)
+    rows = named.with_columns(
+        crowded=count > MAX_SHARES, beyond=(kept > 1) & (pl.when(kept > 1).then(kept).cum_sum() > MAX_ALL_SHARES)
+    )
+    beyond, crowded = pl.col("beyond").fill_null(value=False), pl.col("crowded")
+    anomalies += Counter({"attributions-too-many": rows.filter((beyond | crowded) & pl.col("is_movement")).height})
+    return rows.with_columns(
+        layer_list=pl.when(~beyond).then("layer_list"), layer_count=pl.when(~beyond).then("layer_count").otherwise(0),
+        request_list=pl.when(~(beyond | crowded)).then("request_list"),
+        request_count=pl.when(~(beyond | crowded)).then("request_count").otherwise(0),
+    )  # fmt: skip
 
 
 def settled(transfers: pl.DataFrame, divided: pl.DataFrame) -> pl.DataFrame:

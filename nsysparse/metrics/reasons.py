@@ -19,8 +19,9 @@ AMBIGUOUS = "ambiguous"
 FREE = frozenset({"/notice"})
 
 _WIRE = (
-    "no movement here is proven to have met its other side in this run: a capture may begin between a send and its"
-    " receive, or only one side or only a call was recorded, or one was over before the other began"
+    "no movement here is proven to have met its other side in this run, with both on one clock or with more bytes than"
+    " NCCL can buffer: a capture may begin between a send and its receive, only one side or only a call was recorded,"
+    " one was over before the other began, or the sides are in files with clocks of their own"
 )
 _WIRE_FIX = "record both sides in one nsys profile that starts before NCCL's communicators are made"
 _WAIT = f"{_WIRE}; or its interval is one that a host saw, which does not show who waited"

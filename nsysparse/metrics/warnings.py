@@ -22,7 +22,8 @@ MESSAGES = {
     "gpu-work-without-device": "GPU operations without a device, left out",
     "weights-do-not-fit": "annotations whose layer_bytes or request_bytes are not one number for each; divided by"
     " tokens or evenly",
-    "attributions-too-many": "movements that name too many layers times requests; their requests were left out",
+    "attributions-too-many": "movements that name too many layers times requests, whose requests were left out, or that"
+    " would make more than two million shares in all, which stay unattributed",
     "gpu-work-with-impossible-times": "GPU operations that never end, end before they start or run for days, left out",
     "gpu-work-without-launch": "GPU operations without a recorded launch; no range can own them",
     "lanes-realigned": "sequences of sends and receives of which the capture cut off a part on one side; what is left"

@@ -15,7 +15,8 @@ KINDS: Mapping[str, str] = {
     "step": "one iteration of the engine",
     "layer": "work on a layer",
     REQUEST: "a request: its range announces it, with start and prompt length",
-    "transfer": "one transfer; what it says of a call inside is `exact`, and gives it its bytes",
+    "transfer": "one transfer; what it says of a call inside is `exact`, and gives it its bytes (a start/end range is"
+    " `spanning`, and gives none)",
     "role": "what a whole process is for",
     "pack": "gathering, scattering or converting KV",
     "wait": "waiting for a transfer",

@@ -45,7 +45,7 @@ SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
 
 
 # What somebody at a terminal reads first; the page has the rest.
-SUMMARY = ("verdict", "totals", "findings", "links", "requests", "coverage")
+SUMMARY = ("verdict", "totals", "findings", "links", "layers", "requests", "coverage")
 
 
 def build(analysis: Analysis) -> Document:
@@ -54,11 +54,11 @@ def build(analysis: Analysis) -> Document:
 
 
 def build_summary(analysis: Analysis) -> Document:
-    """The answer and its main figures."""
-    return _document(analysis, SUMMARY)
+    """The answer, its main figures, and what may make them wrong."""
+    return _document(analysis, SUMMARY, quality.warned(analysis))
 
 
-def _document(analysis: Analysis, names: Iterable[str]) -> Document:
+def _document(analysis: Analysis, names: Iterable[str], more: Iterable[Block] = ()) -> Document:
     source = " + ".join(trace.file for trace in analysis.traces)
-    blocks = [block for name in names for block in SECTIONS[name](analysis)]
+    blocks = [*(block for name in names for block in SECTIONS[name](analysis)), *more]
     return Document(verdict.headline(analysis.verdict), source, f"nsysparse {analysis.nsysparse}", blocks)

@@ -105,8 +105,9 @@ _TERMS = (
     Definition(
         "Known by",
         "How a transfer got its layer or request: exact (in its own text or payload), nested (in an enclosing range "
-        "of its thread), spanning (in a range around it), ordinal (by issue order), overlap (by time), estimated (an "
-        "even split), none.",
+        "of its thread), spanning (in the only range open in its process), ordinal (by issue order), overlap (by "
+        "time), estimated (split among several by tokens or evenly), none. A role also by process (what is known of "
+        "all of it) or direction (prefill sends).",
         "provenance",
     ),
 )

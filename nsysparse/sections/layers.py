@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from nsysparse.analysis import Analysis, Layer
+from nsysparse.analysis import TEACH, Analysis, Layer
 from nsysparse.document import Abstention, Block, ColumnChart, Heading, Paragraph, Series, Table
 from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import numbers, rates, sizes, table, texts, times
 from nsysparse.sections.provenance import described
 from nsysparse.units import counted, human_ns, human_share, time_scale
 
-_NONE = Abstention("Layers", "No transfer carries a layer.", "Annotate transfers: docs/reference/convention.md")
+_NONE = Abstention("Layers", "No transfer carries a layer.", TEACH)
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -74,6 +74,6 @@ def _table(layers: Sequence[Layer]) -> Table:
         times("Exposed wait", [layer.exposed_wait_ns for layer in layers], scale, term="exposed", minor=True),
         times("Behind compute", [layer.overlapped_ns for layer in layers], scale, term="exposed", minor=True),
         rates("Rate", [layer.headline_gb_s for layer in layers], term="headline"),
-        texts("Known by", [described(layer.provenance) for layer in layers], term="provenance", minor=True),
+        texts("Known by", [described(layer.provenance) for layer in layers], term="provenance"),
     ]
     return table("Layers", columns, "layers-table")

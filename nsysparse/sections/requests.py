@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from nsysparse.analysis import Analysis, Request
+from nsysparse.analysis import TEACH, Analysis, Request
 from nsysparse.document import Abstention, Block, Heading, Paragraph, Table, Tone
 from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import names, numbers, shares, sizes, table, texts, times
@@ -18,7 +18,7 @@ _VERDICTS: dict[str, tuple[str | None, Tone]] = {
 }
 _NO_VERDICT: tuple[str | None, Tone] = (None, "muted")
 
-_NONE = Abstention("Requests", "No transfer carries a request id.", "Annotate transfers: docs/reference/convention.md")
+_NONE = Abstention("Requests", "No transfer carries a request id.", TEACH)
 
 
 def build(analysis: Analysis) -> list[Block]:
