@@ -28,6 +28,7 @@ from nsysparse.projection import project, work_of
 from nsysparse.purpose import communicators_with_collectives, with_purpose
 from nsysparse.request_ids import check_pattern, collisions, differ_by_suffix, normalise_texts
 from nsysparse.roles import ROLES, process_roles, trace_role, with_role
+from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import enclosing, find_scopes, process_fact, wants_local_copies
 from nsysparse.shares import request_id, settled, shares
 from nsysparse.sharing import share_time
@@ -197,7 +198,7 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
 
 def _read(
     path: Path, trace_id: str, presets: Sequence[Preset], *, all_gpu_work: bool
-) -> tuple[Trace, pl.DataFrame, tuple[Preset, ...]]:
+) -> tuple[Trace, ScopeTable, tuple[Preset, ...]]:
     """A trace, what presets say about its ranges, and which of them are active in it."""
     heard: list[tuple[Preset, ...]] = []
 
@@ -301,10 +302,13 @@ def export_frame(
     return pl.concat(parts)
 
 
-def _placed(trace: Trace, scopes: pl.DataFrame) -> pl.DataFrame:
+def _placed(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:
     """Scopes that are no marks, with their texts and what ran on the GPU inside, in the order of the trace's ranges."""
     spans = trace.ranges.filter(pl.col("style") != "mark").join(
-        scopes.drop("process", "thread", "start_ns", "end_ns"), on="range_id", suffix="_held", maintain_order="left"
+        scopes.filter().drop("process", "thread", "start_ns", "end_ns"),
+        on="range_id",
+        suffix="_held",
+        maintain_order="left",
     )
     return (
         work_of(spans, trace.gpu_ops)
@@ -335,7 +339,7 @@ def trace_ids(paths: Sequence[Path]) -> list[str]:
 
 
 def _standing(
-    trace: Trace, scopes: pl.DataFrame, anomalies: Counter[str], options: Options | None = None
+    trace: Trace, scopes: ScopeTable, anomalies: Counter[str], options: Options | None = None
 ) -> pl.DataFrame:
     """What all transports find in one trace, each movement's best source only: columns of `Found`."""
     found = find_all(trace, scopes)
@@ -380,7 +384,7 @@ def _told_roles(paths: Sequence[Path], roles: Mapping[str, str]) -> dict[str, st
     return told
 
 
-def _normalised(scopes: pl.DataFrame, asked: Options, anomalies: Counter[str]) -> pl.DataFrame:
+def _normalised(scopes: ScopeTable, asked: Options, anomalies: Counter[str]) -> ScopeTable:
     """Scopes whose request ids are normalised, where that is asked for."""
     if (pattern := asked.normalize_request) is None:
         return scopes
@@ -388,7 +392,9 @@ def _normalised(scopes: pl.DataFrame, asked: Options, anomalies: Counter[str]) -
     collided = collisions(pl.concat(named), pattern)
     if collided:
         anomalies["request-ids-collide"] += collided
-    return scopes.with_columns(normalise_texts(scopes[name], pattern).alias(name) for name in ("request", "requests"))
+    return scopes.with_words(
+        lambda words: words.with_columns(normalise_texts(words[name], pattern) for name in ("request", "requests"))
+    )
 
 
 def _layer_count(asked: Options) -> int | None:
@@ -396,11 +402,11 @@ def _layer_count(asked: Options) -> int | None:
     return asked.layers or (find_model(asked.model).layers if asked.model else None)
 
 
-def _surroundings(found: pl.DataFrame, trace: Trace, scopes: pl.DataFrame) -> Surroundings:
-    announcing = scopes.filter(pl.col("kind") == "transfer")
+def _surroundings(found: pl.DataFrame, trace: Trace, scopes: ScopeTable) -> Surroundings:
+    beside = scopes.filter(pl.col("kind") != "transfer", pl.col("purpose").is_not_null())["range_id"]
     return Surroundings(
         other=enclosing(found, scopes, "purpose").filter(pl.col("purpose") == "other")["transfer_id"],
-        within=enclosing(found, announcing, "purpose").select("transfer_id", "scope_id"),
+        within=enclosing(found, scopes, "purpose", silent=beside).select("transfer_id", "scope_id"),
         threads=trace.ranges["thread"].unique(),
         issuing=issuing(found, trace),
     )
@@ -410,7 +416,7 @@ def _numbered(transfers: pl.DataFrame, first: int) -> pl.DataFrame:
     return transfers.with_row_index("transfer_id", offset=first).with_columns(pl.col("transfer_id").cast(pl.UInt32))
 
 
-def _announcements(scopes: pl.DataFrame, trace_id: str) -> pl.DataFrame:
+def _announcements(scopes: ScopeTable, trace_id: str) -> pl.DataFrame:
     """What the `kv_request` ranges of one trace say: id, start and prompt length."""
     told = scopes.filter((pl.col("kind") == "request") & pl.col("request").is_not_null())
     ids = {text: request_id(text) for text in told["request"].unique()}

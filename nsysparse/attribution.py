@@ -16,6 +16,7 @@ import polars as pl
 
 from nsysparse.apportion import apportioned
 from nsysparse.kinds import ANNOTATED, HOST_STAGED
+from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import at_capture, enclosing
 from nsysparse.shares import ALL, SPOKEN, request_id
 from nsysparse.sides import other_side
@@ -27,7 +28,7 @@ EXACT, NESTED, SPANNING = "exact", "nested", "spanning"
 _OPPOSITE = {"send": "recv", "recv": "send"}
 
 
-def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+def annotate(transfers: pl.DataFrame, scopes: ScopeTable, anomalies: Counter[str]) -> pl.DataFrame:
     """What the ranges around each call of one trace say about it.
 
     Args:
@@ -47,15 +48,15 @@ def annotate(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[s
     result = _with_annotated_bytes(transfers, scopes, anomalies)
     for field, spoken in SPOKEN.items():
         # That a program's posts carry all layers gives way to any range that names some.
-        all_layers = ((pl.col("kind") == "scope") & (pl.col("layer") == ALL)).fill_null(value=False)
-        naming = scopes.filter(~all_layers) if field == "layer" else scopes
-        said = _said(transfers, naming, field, spanning=True)
+        vague = scopes.filter(pl.col("kind") == "scope", pl.col("layer") == ALL)["range_id"]
+        silent = vague if field == "layer" else vague.clear()
+        said = _said(transfers, scopes, field, spanning=True, silent=silent)
         if field == "layer":
-            silent = at_capture(transfers).join(said, on="transfer_id", how="anti")
-            said = pl.concat([said, _said(silent, naming, field, spanning=True)])
-            silent = transfers.join(said, on="transfer_id", how="anti")
-            said = pl.concat([said, _said(silent, scopes.filter(all_layers), field)])
-        told = scopes.select(pl.col("range_id").alias("scope_id"), **spoken)
+            left = at_capture(transfers).join(said, on="transfer_id", how="anti")
+            said = pl.concat([said, _said(left, scopes, field, spanning=True, silent=silent)])
+            left = transfers.join(said, on="transfer_id", how="anti")
+            said = pl.concat([said, _said(left, scopes, field)])
+        told = _of(scopes, said["scope_id"]).select(pl.col("range_id").alias("scope_id"), **spoken)
         found = said.join(told, on="scope_id", how="left").select(
             "transfer_id", *spoken, _provenance().alias(f"{field}_provenance")
         )
@@ -80,8 +81,26 @@ def _provenance() -> pl.Expr:
     )
 
 
-def _said(transfers: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning: bool = False) -> pl.DataFrame:
+def _of(scopes: ScopeTable, range_ids: pl.Series) -> pl.DataFrame:
+    return scopes.filter(pl.col("range_id").is_in(range_ids.drop_nulls().unique().implode()))
+
+
+def _said(
+    transfers: pl.DataFrame,
+    scopes: ScopeTable,
+    field: str,
+    *,
+    spanning: bool = False,
+    silent: pl.Series | None = None,
+) -> pl.DataFrame:
     """What is said of each transfer: by the range that is the transfer itself, else by those around its call.
+
+    Args:
+        transfers: As in `annotate`.
+        scopes: Likewise.
+        field: Which field.
+        spanning: Whether start/end ranges may speak that need not be about the call.
+        silent: `range_id` of ranges that shall not speak.
 
     Returns:
         The columns of `enclosing`, and `is_own`: whether the range is the transfer.
@@ -89,7 +108,7 @@ def _said(transfers: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning
     own = (
         transfers.filter(pl.col("scope_id").is_not_null())
         .select("transfer_id", "scope_id")
-        .join(scopes.select("kind", "style", field, scope_id="range_id"), on="scope_id")
+        .join(_of(scopes, transfers["scope_id"]).select("kind", "style", field, scope_id="range_id"), on="scope_id")
         .filter(pl.col(field).is_not_null())
     )
     others = transfers.join(own, on="transfer_id", how="anti")
@@ -97,8 +116,8 @@ def _said(transfers: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning
         [
             enclosing(others.clear(), scopes, field),
             *(
-                enclosing(calls, scopes, field, spanning=spanning, silent=silent)
-                for calls, silent in _heard(others, transfers, scopes)
+                enclosing(calls, scopes, field, spanning=spanning, silent=muted)
+                for calls, muted in _heard(others, transfers, scopes, silent)
             ),
         ]
     )
@@ -106,41 +125,43 @@ def _said(transfers: pl.DataFrame, scopes: pl.DataFrame, field: str, *, spanning
     return pl.concat(parts, how="diagonal")
 
 
-def _heard(calls: pl.DataFrame, transfers: pl.DataFrame, scopes: pl.DataFrame) -> list[tuple[pl.DataFrame, pl.Series]]:
-    """Calls, in parts, each with the ranges that say nothing of them.
+def _heard(
+    calls: pl.DataFrame, transfers: pl.DataFrame, scopes: ScopeTable, silent: pl.Series | None = None
+) -> list[tuple[pl.DataFrame, pl.Series]]:
+    """Calls, in parts, each with the ranges that say nothing of them, those that are `silent` anyway included.
 
     A range that is a transfer itself, or was started for one call, says nothing of what lies beside it; one of the
     other direction, as its `op` has it, nothing of a call; and one about a transfer nothing of what is known to be
     other traffic.
     """
-    taken = scopes.filter(pl.col("kind") == "transfer", pl.col("style") == "start_end")["range_id"]
+    about_one = scopes.filter(pl.col("kind") == "transfer")
+    taken = about_one.filter(style="start_end")["range_id"]
     is_own = pl.col("transport").is_in([ANNOTATED, HOST_STAGED]) | pl.col("scope_id").is_in(taken.implode())
     standing = transfers.filter(is_own.fill_null(value=False))["scope_id"].drop_nulls()
-    told = scopes.filter(pl.col("kind") == "transfer").select(
-        "range_id", way=pl.col("op").replace_strict(SIDES, default=None, return_dtype=pl.String)
-    )
+    told = about_one.select("range_id", way=pl.col("op").replace_strict(SIDES, default=None, return_dtype=pl.String))
     is_other, rest = pl.col("purpose") == "other", calls.filter(pl.col("purpose") != "other")
     parts = [(calls.filter(is_other), told["range_id"])]
     parts += [(rest.filter(side=side), told.filter(way=opposite)["range_id"]) for side, opposite in _OPPOSITE.items()]
     parts.append((rest.filter(~pl.col("side").is_in(list(_OPPOSITE)).fill_null(value=False)), told["range_id"].clear()))
-    return [(part, pl.concat([standing, silent]).unique()) for part, silent in parts if part.height]
+    always = standing if silent is None else pl.concat([standing, silent])
+    return [(part, pl.concat([always, muted]).unique()) for part, muted in parts if part.height]
 
 
-def _with_annotated_bytes(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+def _with_annotated_bytes(transfers: pl.DataFrame, scopes: ScopeTable, anomalies: Counter[str]) -> pl.DataFrame:
     """Sizes from annotations, where no payload has them; a payload wins over an annotation that differs.
 
     An annotation around several calls of one side (K and V) is divided evenly among them. Around calls of both sides
     it says nothing about either. A transfer that is a range itself has its size from there, and a range that is one
     says nothing about what lies beside it.
     """
-    about_calls = scopes.filter(pl.col("kind") == "transfer")
+    beside = scopes.filter(pl.col("kind") != "transfer", pl.col("bytes").is_not_null())["range_id"]
     free = transfers.filter(pl.col("scope_id").is_null() & (pl.col("purpose") != "other"))
     said = pl.concat(
         [
-            enclosing(free.clear(), about_calls, "bytes"),
+            enclosing(free.clear(), scopes, "bytes"),
             *(
-                enclosing(calls, about_calls, "bytes", silent=silent)
-                for calls, silent in _heard(free, transfers, scopes)
+                enclosing(calls, scopes, "bytes", silent=muted)
+                for calls, muted in _heard(free, transfers, scopes, beside)
             ),
         ]
     ).select("transfer_id", "scope_id", annotated=pl.col("bytes").cast(pl.Int64, strict=False))

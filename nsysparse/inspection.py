@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nsysparse.analysis import TEACH, Capability, Gpu
+from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import holding
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
@@ -106,7 +107,7 @@ class Inspection:
     traces: tuple[TraceInspection, ...]
 
 
-def look(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame, presets: Sequence[str]) -> TraceInspection:
+def look(trace: Trace, scopes: ScopeTable, found: pl.DataFrame, presets: Sequence[str]) -> TraceInspection:
     """Counts, communicators, transports and answerable questions of one trace that was read with all its GPU work.
 
     Args:
@@ -207,7 +208,7 @@ def _first_absent(names: Sequence[str], facts: dict[str, Capability]) -> Capabil
     return next((facts[name] for name in names if facts[name].status == "absent"), None)
 
 
-def _answers(trace: Trace, scopes: pl.DataFrame, found: pl.DataFrame) -> tuple[Answer, ...]:
+def _answers(trace: Trace, scopes: ScopeTable, found: pl.DataFrame) -> tuple[Answer, ...]:
     facts = trace.capabilities
     both_ends = pl.all_horizontal(pl.col("src_end", "dst_end").is_not_null())
     messages = pl.all_horizontal(pl.col("communicator", "peer").is_not_null())
@@ -281,14 +282,12 @@ def _lacking(question: str, facts: dict[str, Capability], name: str) -> Answer:
     return Answer(question, "no", facts[name].reason, facts[name].fix)
 
 
-def _named(
-    question: str, field: str, scopes: pl.DataFrame, found: pl.DataFrame, facts: dict[str, Capability]
-) -> Answer:
+def _named(question: str, field: str, scopes: ScopeTable, found: pl.DataFrame, facts: dict[str, Capability]) -> Answer:
     """Of how many transfers ranges name a layer (or request); where of none, what else names them."""
     if facts["nvtx_ranges"].status == "absent":
         return _lacking(question, facts, "nvtx_ranges")
     known = found.filter(pl.col(f"{field}_text").is_not_null()).height
-    naming = holding(scopes).filter(pl.col(field).is_not_null()).height
+    naming = holding(scopes, pl.col(field).is_not_null()).height
     why = f"{counted(naming, 'range names', 'ranges name')} a {field}" if naming else f"no range names a {field}"
     if known:
         why = f"ranges name it for {known:,} of {counted(found.height, 'transfer')}"

@@ -23,6 +23,7 @@ import polars as pl
 
 from nsysparse.intervals import Ints
 from nsysparse.kinds import NCCL
+from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import holding, process_fact
 from nsysparse.shares import request_id
 
@@ -74,7 +75,7 @@ class _Found:
 
 
 def by_issue_order(
-    transfers: pl.DataFrame, scopes: pl.DataFrame, layer_count: int | None, anomalies: Counter[str]
+    transfers: pl.DataFrame, scopes: ScopeTable, layer_count: int | None, anomalies: Counter[str]
 ) -> pl.DataFrame:
     """Fill `layer_text` and `request_text`, with the provenance `ordinal`, of sends that nothing names.
 
@@ -95,9 +96,10 @@ def by_issue_order(
         & ~pl.col("is_self").fill_null(value=False) & pl.col("call_start_ns").is_not_null()
     )  # fmt: skip
     found: list[_Found] = []
+    all_steps = holding(scopes, pl.col("kind") == "step")
     own = {process: _layers_of(text) for process, text in process_fact(scopes, "own_layers").iter_rows()}
     for (process,), part in candidates.group_by("process", maintain_order=True):
-        steps = _steps(scopes.filter(pl.col("process") == process))
+        steps = _steps(all_steps.filter(process=process))
         silent = part["layer_text"].null_count()
         if not silent or not any(step.count for step in steps.known):
             continue
@@ -145,11 +147,11 @@ def _layers_of(text: str) -> range:
     return range(int(parts[0]), int(parts[1]) + 1)
 
 
-def _steps(scopes: pl.DataFrame) -> _Steps:
+def _steps(rows: pl.DataFrame) -> _Steps:
     """The steps of a process in order; ranges within another one are about the same step."""
     steps: list[_Step] = []
-    rows = holding(scopes).filter(pl.col("kind") == "step").sort("start_ns", "end_ns", descending=[False, True])
-    told = list(rows.select("start_ns", "end_ns", "phase", "requests", "ctx_reqs", "order").iter_rows())
+    in_order = rows.sort("start_ns", "end_ns", descending=[False, True])
+    told = list(in_order.select("start_ns", "end_ns", "phase", "requests", "ctx_reqs", "order").iter_rows())
     place = 0
     while place < len(told):
         start, end = told[place][:2]

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from nsysparse.intervals import Ints
+from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import holding
 
 OVERLAP = "overlap"
@@ -13,7 +14,7 @@ _LANES = {"request": "trace_id", "layer": "process"}
 """A request may be told anywhere in its trace; a layer's compute only by the process that runs it."""
 
 
-def by_overlap(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+def by_overlap(transfers: pl.DataFrame, scopes: ScopeTable, anomalies: Counter[str]) -> pl.DataFrame:
     """Fill `layer_text` and `request_text`, with the provenance `overlap`, where one range alone overlaps a transfer.
 
     Args:
@@ -25,7 +26,7 @@ def by_overlap(transfers: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter
     Returns:
         The same rows in the same order. Where more than one range overlaps a transfer nothing is said.
     """
-    placed = holding(scopes).with_columns(trace_id=pl.lit(""))
+    placed = holding(scopes, pl.col("kind").is_in(list(_LANES))).with_columns(trace_id=pl.lit(""))
     result = transfers.with_columns(
         _begin=pl.coalesce("start_ns", "call_start_ns"), _end=pl.coalesce("end_ns", "call_end_ns")
     )

@@ -5,6 +5,7 @@ SendRecv kernels also serve all-to-all, pipeline and weight traffic. What no rul
 
 import polars as pl
 
+from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import at_capture, enclosing
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
@@ -15,7 +16,7 @@ SIDES = ("send", "recv")
 _FEW = 2  # ranks or peers, among which all is not yet a pattern
 
 
-def with_purpose(transfers: pl.DataFrame, scopes: pl.DataFrame, collectives: pl.Series | None = None) -> pl.DataFrame:
+def with_purpose(transfers: pl.DataFrame, scopes: ScopeTable, collectives: pl.Series | None = None) -> pl.DataFrame:
     """Fill `purpose` and `purpose_rule` of one trace's transfers, by the first of these that says something.
 
     1. The transport itself.
@@ -44,11 +45,13 @@ def communicators_with_collectives(trace: Trace) -> pl.Series:
     return calls["communicator"].drop_nulls().unique().sort().cast(pl.String)
 
 
-def _by_ranges(transfers: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
+def _by_ranges(transfers: pl.DataFrame, scopes: ScopeTable) -> pl.DataFrame:
     captured = enclosing(at_capture(transfers), scopes, "purpose")
     launched = enclosing(transfers, scopes, "purpose").join(captured, on="transfer_id", how="anti")
     said = pl.concat([captured, launched]).join(
-        scopes.select("range_id", "purpose_rule"), left_on="scope_id", right_on="range_id"
+        scopes.filter(pl.col("purpose").is_not_null()).select("range_id", "purpose_rule"),
+        left_on="scope_id",
+        right_on="range_id",
     )
     joined = transfers.join(
         said.select("transfer_id", said_purpose="purpose", said_rule="purpose_rule"),

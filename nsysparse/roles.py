@@ -5,6 +5,8 @@ One process may do both, so a transfer's own surroundings come first, then what 
 
 import polars as pl
 
+from nsysparse.scope_table import ScopeTable
+
 PREFILL, DECODE, MIXED = "prefill", "decode", "mixed"
 ROLES = (PREFILL, DECODE, MIXED)
 OPTION, MARK, STEPS, RANGES, DIRECTION = "option", "kv_role mark", "steps", "ranges", "direction"
@@ -15,7 +17,7 @@ _MOST_STEPS = 0.9
 _BY_SIDE = {"send": PREFILL, "recv": DECODE}
 
 
-def process_roles(transfers: pl.DataFrame, scopes: pl.DataFrame, told: str | None = None) -> pl.DataFrame:
+def process_roles(transfers: pl.DataFrame, scopes: ScopeTable, told: str | None = None) -> pl.DataFrame:
     """The role of each process of one trace that transfers or says something about itself.
 
     Args:
@@ -33,7 +35,7 @@ def process_roles(transfers: pl.DataFrame, scopes: pl.DataFrame, told: str | Non
     said = [
         _agreed(scopes.filter(pl.col("kind") == "role"), "role", MARK),
         _by_steps(scopes),
-        _agreed(scopes.filter(pl.col("kind") != "role"), "role", RANGES),
+        _agreed(scopes.filter(pl.col("kind") != "role", pl.col("role").is_not_null()), "role", RANGES),
         _agreed(
             transfers.filter(pl.col("purpose") != "other").with_columns(
                 role=pl.col("side").replace_strict(_BY_SIDE, default=None, return_dtype=pl.String)
@@ -57,7 +59,7 @@ def _agreed(rows: pl.DataFrame, field: str, source: str) -> pl.DataFrame:
     )
 
 
-def _by_steps(scopes: pl.DataFrame) -> pl.DataFrame:
+def _by_steps(scopes: ScopeTable) -> pl.DataFrame:
     """Prefill where nearly all steps only prefill, decode where nearly all only decode, else mixed."""
     steps = scopes.filter((pl.col("kind") == "step") & pl.col("phase").is_in(ROLES))
     shares = steps.group_by("process").agg((pl.col("phase") == role).mean().alias(role) for role in (PREFILL, DECODE))

@@ -8,6 +8,7 @@ from nsysparse.containing import innermost
 from nsysparse.intervals import crossings
 from nsysparse.presets.loader import FIELDS, Rule, active, builtin, match, rules_of
 from nsysparse.presets.rules import PHASES, ROLES, SCOPE
+from nsysparse.scope_table import ScopeTable
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
 
@@ -20,7 +21,7 @@ OPEN, CROSSED = "open", "crossed"
 and domain, so that a push or pop between them was lost."""
 
 
-def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> pl.DataFrame:
+def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> ScopeTable:
     """Ranges and marks of which a preset says something.
 
     Args:
@@ -28,8 +29,8 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> pl.DataFra
         rules: Those that speak in it, strongest first; without them those built in that do.
 
     Returns:
-        `range_id`, `style` (push_pop, start_end, mark or `OPEN`), `process`, `thread`, `start_ns`, `end_ns`,
-        and what the presets found: `rule`, `kind`, `purpose`, `purpose_rule` and the fields of `FIELDS` as text.
+        Their ranges, whose `style` is push_pop, start_end, mark, `OPEN` or `CROSSED`, and what the presets found:
+        `rule`, `kind`, `purpose`, `purpose_rule` and the fields of `FIELDS` as text.
     """
     labels = trace.labels.filter(~nccl_domain.is_nccl())
     said = match(labels, _speaking(trace.labels) if rules is None else rules)
@@ -41,8 +42,8 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> pl.DataFra
     crossed = _crossed(trace.ranges, trace.labels, said)
     if len(crossed):
         trace.anomalies["ranges-crossing"] += len(crossed)
-    return (
-        trace.ranges.join(said, on="label_id")
+    ranges = (
+        trace.ranges.join(said.select("label_id", "kind"), on="label_id")
         .with_columns(
             style=pl.when(_never_ended())
             .then(pl.lit(OPEN))
@@ -50,17 +51,15 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> pl.DataFra
             .then(pl.lit(CROSSED))
             .otherwise("style")
         )
-        .select(
-            "range_id", "style", "process", "thread", "start_ns", "end_ns",
-            "rule", "kind", "purpose", "purpose_rule", *FIELDS,
-        )
+        .select("range_id", "label_id", "style", "process", "thread", "start_ns", "end_ns")
         .sort("range_id")
-    )  # fmt: skip
+    )
+    return ScopeTable(ranges, said)
 
 
-def holding(scopes: pl.DataFrame) -> pl.DataFrame:
-    """The ranges of which it is known where they begin and end: no marks, and none that is `OPEN` or `CROSSED`."""
-    return scopes.filter(pl.col("style").is_in(["push_pop", "start_end"]))
+def holding(scopes: ScopeTable, *conditions: pl.Expr) -> pl.DataFrame:
+    """Ranges of which it is known where they begin and end: no marks, and none that is `OPEN` or `CROSSED`."""
+    return scopes.filter(pl.col("style").is_in(["push_pop", "start_end"]), *conditions)
 
 
 def _never_ended() -> pl.Expr:
@@ -112,7 +111,7 @@ def _speaking(labels: pl.DataFrame) -> tuple[Rule, ...]:
 
 def enclosing(
     calls: pl.DataFrame,
-    scopes: pl.DataFrame,
+    scopes: ScopeTable,
     field: str,
     *,
     spanning: bool = False,
@@ -136,19 +135,20 @@ def enclosing(
         `transfer_id`, `scope_id` (the range), its `kind` and `style`, and the field, for calls that have one.
     """
     muted = pl.Series([], dtype=pl.UInt32) if silent is None else silent
-    speaking = scopes.filter(pl.col(field).is_not_null())
+    speaking = scopes.select(
+        "thread", "process", "style", field, holder="range_id", begin="start_ns", end="end_ns"
+    ).filter(pl.col(field).is_not_null())
     placed = calls.filter(pl.col("call_start_ns").is_not_null() & pl.col("thread").is_not_null())
     calls_within = placed.select("thread", "process", item="transfer_id", begin="call_start_ns", end="call_end_ns")
-    holders = speaking.select("thread", "process", "style", holder="range_id", begin="start_ns", end="end_ns")
-    on_stack = holders.filter(pl.col("style") == "push_pop", ~pl.col("holder").is_in(muted.implode()))
+    on_stack = speaking.filter(pl.col("style") == "push_pop", ~pl.col("holder").is_in(muted.implode()))
     found = [innermost(calls_within, on_stack, "thread")]
     if spanning:
         rest = calls_within.join(found[0], on="item", how="anti", maintain_order="left")
-        lasting = innermost(rest, holders.filter(pl.col("style") == "start_end"), "process", alone=True)
+        lasting = innermost(rest, speaking.filter(pl.col("style") == "start_end"), "process", alone=True)
         found.append(lasting.filter(~pl.col("holder").is_in(muted.implode())))
-    said = scopes.select("kind", "style", field, scope_id="range_id")
     held = pl.concat(found).rename({"item": "transfer_id", "holder": "scope_id"})
-    return held.join(said, on="scope_id", maintain_order="left")
+    said = scopes.filter(pl.col("range_id").is_in(held["scope_id"].implode()))
+    return held.join(said.select("kind", "style", field, scope_id="range_id"), on="scope_id", maintain_order="left")
 
 
 def at_capture(transfers: pl.DataFrame) -> pl.DataFrame:
@@ -171,7 +171,7 @@ def at_capture(transfers: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def process_fact(scopes: pl.DataFrame, field: str) -> pl.DataFrame:
+def process_fact(scopes: ScopeTable, field: str) -> pl.DataFrame:
     """What the `kv_role` marks of each process say about a field: `process` and the field, where they all agree."""
     said = scopes.filter((pl.col("kind") == "role") & pl.col(field).is_not_null())
     return (

@@ -59,7 +59,7 @@ def write(content: str | bytes, target: Path | None, *, force: bool, inputs: Seq
         if sys.stdout is None:
             raise OutputError("Standard output is closed.", "Name a file with -o.")
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(_for_terminal(data) if sys.stdout.isatty() else data)
         sys.stdout.buffer.flush()
         return
     try:
@@ -75,6 +75,17 @@ def write(content: str | bytes, target: Path | None, *, force: bool, inputs: Seq
         _replace(target, data)
     except OSError as error:
         raise OutputError(f"{target}: cannot be written ({error.strerror}).", "Check folder and free space.") from error
+
+
+def _for_terminal(data: bytes) -> bytes:
+    """Text that no terminal obeys: names come from the trace. Elsewhere bytes stay as they are."""
+    from nsysparse.render.names import visible
+
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise OutputError("This format is no text for a terminal.", "Name a file with -o.") from error
+    return "\n".join(visible(line) for line in text.split("\n")).encode("utf-8")
 
 
 def _is_ours(target: Path) -> bool:

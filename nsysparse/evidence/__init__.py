@@ -15,13 +15,12 @@ import polars as pl
 from nsysparse.evidence.carriers import LIBRARIES, Surroundings, carried
 from nsysparse.evidence.issuing import issuing
 from nsysparse.evidence.ranges import ANNOUNCED, called, nested
+from nsysparse.scope_table import ScopeTable
 
 __all__ = ["Surroundings", "count_once", "issuing"]
 
 
-def count_once(
-    found: pl.DataFrame, scopes: pl.DataFrame, around: Surroundings, anomalies: Counter[str]
-) -> pl.DataFrame:
+def count_once(found: pl.DataFrame, scopes: ScopeTable, around: Surroundings, anomalies: Counter[str]) -> pl.DataFrame:
     """Drop rows of one trace that are evidence for others, and note on these what it was.
 
     Args:

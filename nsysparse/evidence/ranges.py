@@ -5,21 +5,24 @@ import polars as pl
 from nsysparse.containing import innermost
 from nsysparse.evidence.notes import MOST_SURPLUS, note
 from nsysparse.kinds import ANNOTATED, NCCL
+from nsysparse.scope_table import ScopeTable
 
 ANNOUNCED = (ANNOTATED, "trtllm-bounce")
 _DIRECTED = ("send", "recv")
 _STYLES = ("push_pop", "start_end")
 
 
-def nested(found: pl.DataFrame, scopes: pl.DataFrame) -> pl.DataFrame:
+def nested(found: pl.DataFrame, scopes: ScopeTable) -> pl.DataFrame:
     """Of annotations within each other on one thread let the inner ones stand if they add up to the outer.
 
     Else, of push/pop ranges, the outer one stands: its size is the whole, of which only parts are told again. Start/end
     ranges may lie within each other and be about different transfers, so there only sizes that agree say that one is
     told twice, and only where no name differs.
     """
-    styled = scopes.filter(pl.col("style").is_in(_STYLES)).select("style", "layer", "request", scope_id="range_id")
-    ranges = found.filter(pl.col("transport") == ANNOTATED).join(styled, on="scope_id")
+    annotated = found.filter(pl.col("transport") == ANNOTATED)
+    own = pl.col("range_id").is_in(annotated["scope_id"].implode())
+    styled = scopes.filter(pl.col("style").is_in(_STYLES), own).select("style", "layer", "request", scope_id="range_id")
+    ranges = annotated.join(styled, on="scope_id")
     silent = _stacked(ranges.filter(pl.col("style") == "push_pop"))
     rest = ranges.filter(~pl.col("transfer_id").is_in(silent))
     silent += _told_twice(rest)
@@ -97,7 +100,7 @@ def _may_be_of(field: str, spans: str) -> pl.Expr:
     return (inner == outer).fill_null(value=True) | outer.str.contains(spans).fill_null(value=True)
 
 
-def called(found: pl.DataFrame, transport: str, scopes: pl.DataFrame, other: pl.Series) -> pl.DataFrame:
+def called(found: pl.DataFrame, transport: str, scopes: ScopeTable, other: pl.Series) -> pl.DataFrame:
     """Let calls inside announcing ranges stand for these.
 
     Control messages stand for nothing, nor does what ranges call `other` traffic (`transfer_id`). A copy that stays on

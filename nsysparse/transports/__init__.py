@@ -6,6 +6,7 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse.frames import Found
+from nsysparse.scope_table import ScopeTable
 from nsysparse.source.schema import TableSpec
 from nsysparse.source.trace import Trace
 from nsysparse.transports import annotated, host_staged, memcpy, nccl, nixl, trtllm_bounce, ucx
@@ -36,7 +37,7 @@ class Transport(Protocol):
     def SHOWN_BY(self) -> tuple[tuple[str, ...], ...]:  # noqa: D102, N802
         ...
 
-    def find(self, trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+    def find(self, trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
         """From a trace and its scopes (`nsysparse.scopes.find_scopes`) to transfers, each seen from one side."""
 
 
@@ -44,7 +45,7 @@ class Transport(Protocol):
 TRANSPORTS: tuple[Transport, ...] = (nccl, nixl, trtllm_bounce, memcpy, host_staged, ucx, annotated)
 
 
-def find_all(trace: Trace, scopes: pl.DataFrame) -> pl.DataFrame:
+def find_all(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:
     """What all transports find in one trace: columns of `Found`, with the names of the devices."""
     found = pl.concat([transport.find(trace, scopes) for transport in TRANSPORTS])
     return found.with_columns(gpu=device_name(trace))

@@ -9,6 +9,7 @@ import polars as pl
 
 from nsysparse.frames import Found, found_frame
 from nsysparse.kinds import ANNOTATED
+from nsysparse.scope_table import ScopeTable
 from nsysparse.source import schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.announced import announced
@@ -28,7 +29,7 @@ SIDES = {
 MAX_PEER = 2**31 - 1
 
 
-def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
     """All annotated transfers of a trace, in the order in which they began.
 
     `op` says the side; without it, or with a word that the convention does not know, the side stays unknown: the role

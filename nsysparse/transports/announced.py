@@ -2,11 +2,12 @@
 
 import polars as pl
 
+from nsysparse.scope_table import ScopeTable
 from nsysparse.source.trace import Trace
 from nsysparse.source.usable import MAX_BYTES
 
 
-def announced(trace: Trace, scopes: pl.DataFrame, rule: str, *, bytes_source: str) -> pl.DataFrame:
+def announced(trace: Trace, scopes: ScopeTable, rule: str, *, bytes_source: str) -> pl.DataFrame:
     """The transfers that the ranges of one preset rule announce, in the order in which they began.
 
     Args:

@@ -10,6 +10,7 @@ import polars as pl
 from nsysparse.frames import Found, found_frame
 from nsysparse.intervals import union_lengths
 from nsysparse.kinds import HOST, HOST_STAGED
+from nsysparse.scope_table import ScopeTable
 from nsysparse.source import pack_kernels, schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.launching import device_end, launching, open_alone
@@ -33,7 +34,7 @@ _LAUNCHES = {
 }
 
 
-def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
     """One transfer per offload or load range and device, sorted by process, thread and launch.
 
     Its purpose is the range's, its time the union of its copies' intervals. Where a range launched no copy its way, the
@@ -63,11 +64,13 @@ def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
     return _found(trace, moved.join(ranges, on="range_id"))
 
 
-def _ranges(scopes: pl.DataFrame) -> pl.DataFrame:
+def _ranges(scopes: ScopeTable) -> pl.DataFrame:
     """Ranges that say which way KV goes, with `range_way`: `offload` or `load`."""
     way = pl.when(pl.col("kind") == "transfer").then("op").otherwise("kind")
     return (
-        scopes.filter(pl.col("style").is_in(["push_pop", "start_end"]))
+        scopes.filter(
+            pl.col("style").is_in(["push_pop", "start_end"]), pl.col("kind").is_in(["transfer", "offload", "load"])
+        )
         .with_columns(range_way=way, range_thread="thread")
         .filter(pl.col("range_way").is_in(["offload", "load"]))
     )

@@ -11,6 +11,7 @@ import polars as pl
 
 from nsysparse.frames import Found, found_frame
 from nsysparse.kinds import NCCL
+from nsysparse.scope_table import ScopeTable
 from nsysparse.source import nccl_domain, schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.launching import launching
@@ -40,7 +41,7 @@ def with_buffers(found: pl.DataFrame, buffer_bytes: int) -> pl.DataFrame:
     return found.with_columns(staging_bytes=pl.when(of_nccl).then(channels * buffer_bytes).otherwise("staging_bytes"))
 
 
-def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
     """All Send/Recv transfers of a trace, each seen from one side, sorted by when and where they were issued.
 
     Purpose is set only where a collective call launched the kernel; all else is for later stages to decide.

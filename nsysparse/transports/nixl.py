@@ -8,6 +8,7 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse.frames import Found, found_frame, pid
+from nsysparse.scope_table import ScopeTable
 from nsysparse.source import nixl_domain, schema
 from nsysparse.source.trace import Trace
 from nsysparse.source.usable import LONGEST_NS
@@ -23,7 +24,7 @@ SHOWN_BY = (("nixl_requests",),)
 _REQUEST = ["process", "handle"]
 
 
-def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
     """All posted transfers of a trace, in the order in which they were posted.
 
     A request handle is an address and comes back after its request is gone. So a post has the first completion of its

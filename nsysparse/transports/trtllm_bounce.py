@@ -9,6 +9,7 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse.frames import Found, found_frame
+from nsysparse.scope_table import ScopeTable
 from nsysparse.source import schema
 from nsysparse.source.trace import Trace
 from nsysparse.transports.announced import announced
@@ -24,7 +25,7 @@ SHOWN_BY = (("nvtx_ranges",),)
 RULE = "trtllm-bounce/nixlWrite"
 
 
-def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
     """All writes of a trace, seen from their sender; request and size are in the range's own text."""
     return found_frame(
         announced(trace, scopes, RULE, bytes_source="text").with_columns(

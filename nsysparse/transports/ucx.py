@@ -8,6 +8,7 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse.frames import Found, found_frame
+from nsysparse.scope_table import ScopeTable
 from nsysparse.source import schema
 from nsysparse.source.trace import Trace
 
@@ -42,7 +43,7 @@ _KEYS = (["process", "address", "bytes", "tag"], ["process", "address"])
 _SAID = ("bytes", "tag", "worker", "peer_worker")
 
 
-def find(trace: Trace, scopes: pl.DataFrame) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
     """All UCX operations of a trace, sorted by when and where they were submitted.
 
     Purpose is set for control messages only.

@@ -35,6 +35,7 @@ from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
 from nsysparse.pairing import pair
 from nsysparse.presets.loader import FIELDS
+from nsysparse.scope_table import ScopeTable
 from nsysparse.shares import settled, shares
 from nsysparse.sharing import share_time
 from nsysparse.wire import windows, with_wire
@@ -195,11 +196,11 @@ def evidence(count: int) -> Stages:
     ).with_columns(transport=pl.lit("nixl"))  # fmt: skip
     rows = pl.concat([whole, parts]).with_columns(pl.lit(value).alias(name) for name, value in common.items())
     found = found_frame(rows).with_row_index("transfer_id").with_columns(pl.col("transfer_id").cast(pl.UInt32))
-    words = ("style", "kind", "purpose", "purpose_rule", *FIELDS)
-    numbers = ("process", "thread", "start_ns", "end_ns")
-    scopes = pl.DataFrame(
-        schema={"range_id": pl.UInt32, **dict.fromkeys(numbers, pl.Int64), **dict.fromkeys(words, pl.String)}
-    )
+    words = ("rule", "kind", "purpose", "purpose_rule", *FIELDS)
+    places = {"range_id": pl.UInt32, "label_id": pl.UInt32, "style": pl.String}
+    numbers = dict.fromkeys(("process", "thread", "start_ns", "end_ns"), pl.Int64)
+    said = {"label_id": pl.UInt32, **dict.fromkeys(words, pl.String)}
+    scopes = ScopeTable(pl.DataFrame(schema={**places, **numbers}), pl.DataFrame(schema=said))
     ids = found["transfer_id"].clear()
     around = Surroundings(
         other=ids,

@@ -3,7 +3,9 @@
 Ranges nest by steps, layers and operations on several threads of several processes, as those of servers do, and a few
 cross others. The floor of the same run is one sort of the ranges' starts and one binary search of all calls in them,
 which nothing that answers the question does without. `x floor` are CPU seconds of one thread over those of the floor;
-the innermost ranges of one thread are compared with those of a stack that walks it.
+the innermost ranges of one thread are compared with those of a stack that walks it. Every range names its layer, as
+where all modules are traced: `scopes` finds what is said of them, checks that they nest, and asks for the layer of
+each call.
 
     python tests/benchmarks/nesting.py [--full] [--gate 12]
 """
@@ -16,14 +18,17 @@ import argparse
 import resource
 import sys
 import time
+from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 
 from nsysparse.containing import innermost
 from nsysparse.frames import GpuOps, Labels, Ranges
-from nsysparse.intervals import Ints, crossings
+from nsysparse.intervals import Ints
 from nsysparse.projection import project
+from nsysparse.scopes import enclosing, find_scopes
 
 SIZES, FULL = ((300_000, 60_000), (1_000_000, 200_000)), ((1_000_000, 200_000), (10_000_000, 2_000_000))
 PROCESSES, THREADS = 4, 2
@@ -48,14 +53,14 @@ def ranges_of(count: int) -> pl.DataFrame:
         base = step * (LAYERS * OPERATIONS * LONG * 2)
         start = np.where(is_step, base, base + (np.maximum(layer, 0) * OPERATIONS + np.maximum(op, 0)) * LONG * 2)
         long = np.where(is_step, LAYERS * OPERATIONS * LONG * 2, np.where(is_layer, OPERATIONS * LONG * 2, LONG))
-        crossing = (k % EVERY == OPERATIONS) & (op == OPERATIONS - 1)
+        crossing = (k % EVERY <= OPERATIONS) & (op == OPERATIONS - 1)
         process = 1_000 + lane // THREADS
         parts.append(
             pl.DataFrame(
                 {
                     "start_ns": start, "end_ns": start + long + crossing * 3 * LONG,
                     "process": np.full(len(k), process), "thread": np.full(len(k), process << 24 | lane % THREADS),
-                    "label_id": np.where(is_step, 0, np.where(is_layer, 1 + layer, 100 + op)),
+                    "label_id": np.where(is_step, 0, np.where(is_layer, 1 + layer, 100 + layer * OPERATIONS + op)),
                 }
             )
         )  # fmt: skip
@@ -67,6 +72,18 @@ def ranges_of(count: int) -> pl.DataFrame:
         end_thread=pl.lit(None, dtype=pl.Int64),
         is_open=pl.lit(value=False),
     )
+
+
+def labels_of() -> pl.DataFrame:
+    """A step, layers, and operations of each, as `Labels`."""
+    names = {0: "step"} | {1 + layer: f"model.layers.{layer}" for layer in range(LAYERS)}
+    for layer in range(LAYERS):
+        first = 100 + layer * OPERATIONS
+        names |= {first + op: f"model.layers.{layer}.op{op}" for op in range(OPERATIONS)}
+    count = len(names)
+    columns = {"label_id": list(names), "domain": [None] * count, "is_default_domain": [True] * count}
+    types = {"label_id": pl.UInt32, "domain": pl.String}
+    return Labels.validate(pl.DataFrame({**columns, "name": list(names.values())}, schema_overrides=types))
 
 
 def ops_of(ranges: pl.DataFrame, count: int) -> pl.DataFrame:
@@ -140,27 +157,22 @@ def measure(count: int, launches: int) -> float:
     before = time.process_time()
     held = innermost(calls, holders, "thread")
     nested = time.process_time()
-    for (_,), rows in ranges.group_by("thread"):
-        lane = rows.sort("start_ns", "end_ns", descending=[False, True])
-        crossings(lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy())
-    checked = time.process_time()
-    labels = Labels.validate(
-        pl.DataFrame(
-            {
-                "label_id": range(100 + OPERATIONS), "domain": [None] * (100 + OPERATIONS),
-                "is_default_domain": [True] * (100 + OPERATIONS), "name": [f"n{k}" for k in range(100 + OPERATIONS)],
-            },
-            schema_overrides={"label_id": pl.UInt32, "domain": pl.String},
-        )
-    )  # fmt: skip
     schema = Ranges.create_empty().schema
     typed = Ranges.validate(ranges.select(pl.col(name).cast(dtype) for name, dtype in schema.items()))
-    work = GpuOps.validate(ops)
+    work, labels = GpuOps.validate(ops), labels_of()
+    trace = SimpleNamespace(ranges=typed, labels=labels, anomalies=Counter())
+    before_scopes = time.process_time()
+    scopes = find_scopes(trace)
+    placed = calls.select("process", "thread", transfer_id="item", call_start_ns="begin", call_end_ns="end")
+    said = enclosing(placed, scopes, "layer")
+    checked = time.process_time()
+    if said.height < 0.99 * launches or trace.anomalies["ranges-crossing"] == 0:
+        raise AssertionError(f"{said.height} of {launches} calls have a layer")
     begun = time.process_time()
     projected = project(typed, labels, work)
     done = time.process_time()
     verify(ranges, calls, held, projected)
-    times = {"innermost": nested - before, "nesting check": checked - nested, "projection": done - begun}
+    times = {"innermost": nested - before, "scopes": checked - before_scopes, "projection": done - begun}
     said = "  ".join(f"{name} {each:6.2f} s ({each / least:4.1f} x floor)" for name, each in times.items())
     peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"{count:11,} ranges {launches:10,} calls  floor {least:5.2f} s  {said}  peak {peak_gb:.1f} GB", flush=True)

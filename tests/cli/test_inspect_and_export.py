@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nsysparse.cli import cli
+from nsysparse.errors import OutputError
 from nsysparse.frames import NvtxRanges
 from nsysparse.testing import TraceBuilder
 
@@ -116,3 +117,23 @@ def test_export_of_some_purposes(purpose: str, purposes: set[str], sample: Calla
     assert kept.equals(everything)
     moving = kept.filter("is_movement")["transfer_id"]
     assert set(rows("attributions", "--purpose", purpose)["transfer_id"]) == set(moving)
+
+
+@pytest.mark.parametrize("frame", ["nvtx_ranges", "scopes"])
+def test_a_terminal_obeys_no_name(frame: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    builder.process(pid=1).thread(tid=1).push_pop("kv_layer layer=1 \x1b]0;x\x07\u202e", 1, 2)
+    path = builder.write(tmp_path / "t.sqlite")
+
+    class Terminal(io.BytesIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(shown, "utf-8", write_through=True))
+    cli.main(["export", str(path), "--frame", frame], standalone_mode=False)
+    text = shown.getvalue().decode()
+    assert "⟨1B⟩" in text
+    assert not set("\x1b\x07\u202e") & set(text)
+    with pytest.raises(OutputError, match="no text for a terminal"):
+        cli.main(["export", str(path), "--frame", frame, "-f", "parquet"], standalone_mode=False)

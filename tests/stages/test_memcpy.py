@@ -115,7 +115,7 @@ def test_an_ipc_pull_is_known_by_the_range_around_it(tmp_path: Path) -> None:
     scopes = find_scopes(trace)
     found = find(trace, scopes)
     assert found.select("bytes", "time_ns", *ENDS).rows() == [(600, 600, None, None, None)]
-    assert found["scope_id"].to_list() == scopes["range_id"].to_list()
+    assert found["scope_id"].to_list() == scopes.select("range_id")["range_id"].to_list()
 
 
 def test_a_range_whose_copies_were_not_launched_inside_says_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from nsysparse.overlap import _single, by_overlap
+from nsysparse.scope_table import ScopeTable
 
 
 def transfers(*intervals: tuple[int | None, int | None]) -> pl.DataFrame:
@@ -27,17 +28,24 @@ def transfers(*intervals: tuple[int | None, int | None]) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def ranges(*rows: tuple[str, str, int, int, int], style: str = "start_end") -> pl.DataFrame:
+def ranges(*rows: tuple[str, str, int, int, int], style: str = "start_end") -> ScopeTable:
     """Rows of (kind, name, process, start, end)."""
-    frame = pl.DataFrame(rows, schema=["kind", "name", "process", "start_ns", "end_ns"], orient="row")
-    return frame.with_row_index("range_id").with_columns(
-        style=pl.lit(style),
-        layer=pl.when(pl.col("kind") == "layer").then("name"),
-        request=pl.when(pl.col("kind") == "request").then("name"),
+    types = {"kind": pl.String, "name": pl.String, "process": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64}
+    frame = (
+        pl.DataFrame(rows, schema=types, orient="row")
+        .with_row_index("range_id")
+        .with_columns(
+            label_id="range_id",
+            style=pl.lit(style),
+            layer=pl.when(pl.col("kind") == "layer").then("name"),
+            request=pl.when(pl.col("kind") == "request").then("name"),
+        )
     )
+    places = ["range_id", "label_id", "style", "process", "start_ns", "end_ns"]
+    return ScopeTable(frame.select(places), frame.select("label_id", "kind", "layer", "request"))
 
 
-def told(rows: pl.DataFrame, scopes: pl.DataFrame, anomalies: Counter[str] | None = None) -> pl.DataFrame:
+def told(rows: pl.DataFrame, scopes: ScopeTable, anomalies: Counter[str] | None = None) -> pl.DataFrame:
     return by_overlap(rows.with_columns(is_movement=pl.lit(value=True)), scopes, anomalies or Counter())
 
 

@@ -223,7 +223,7 @@ def test_operations_of_torch_are_known_and_say_nothing(text: str, tmp_path: Path
     builder.process(pid=1).thread(tid=1).push_pop(text, 0, 10)
     trace = read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False)
     assert trace.ranges.height == 1
-    assert find_scopes(trace).is_empty()
+    assert find_scopes(trace).height == 0
 
 
 # --- several rules, dropped texts, domains ----------------------------------------------------------------------------
@@ -344,16 +344,16 @@ def test_ranges_of_nccl_are_never_matched(tmp_path: Path) -> None:
     thread.push_pop("layer 3", 0, 10, domain="NCCL")
     thread.push_pop("layer 4", 20, 30)
     trace = read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False)
-    assert find_scopes(trace)["layer"].to_list() == ["4"]
+    assert find_scopes(trace).filter()["layer"].to_list() == ["4"]
 
 
 def test_rules_that_are_given_are_the_only_ones(tmp_path: Path) -> None:
     builder = TraceBuilder()
     builder.process(pid=1).thread(tid=1).push_pop("stage:3 layer 4", 0, 10)
     trace = read_trace(builder.write(tmp_path / "t.sqlite"), "t", all_gpu_work=False)
-    assert find_scopes(trace)["layer"].to_list() == ["4"]
-    assert find_scopes(trace, [rule("a", r"stage:(?P<layer>\d+)")])["layer"].to_list() == ["3"]
-    assert find_scopes(trace, []).is_empty()
+    assert find_scopes(trace).filter()["layer"].to_list() == ["4"]
+    assert find_scopes(trace, [rule("a", r"stage:(?P<layer>\d+)")]).filter()["layer"].to_list() == ["3"]
+    assert find_scopes(trace, []).height == 0
 
 
 def test_local_copies_matter_where_the_strongest_rule_says_so() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nsysparse.api import Options, Study, study_traces
-from nsysparse.errors import InputError
+from nsysparse.errors import UsageError
 from nsysparse.testing import TraceBuilder
 
 SEND_RECV = "ncclDevKernel_SendRecv(args)"
@@ -57,9 +57,9 @@ def test_what_the_user_says_of_a_file_comes_before_marks(tmp_path: Path) -> None
         study = scene.study(tmp_path, roles={name: "prefill"})
         assert study.roles["t"] == ("prefill", "option")
         assert study.transfers["role"].to_list() == ["prefill"]
-    with pytest.raises(InputError, match="none of the traces"):
+    with pytest.raises(UsageError, match="none of the traces"):
         scene.study(tmp_path, roles={"other": "prefill"})
-    with pytest.raises(InputError, match="no role 'both'"):
+    with pytest.raises(UsageError, match="no role 'both'"):
         scene.study(tmp_path, roles={"t": "both"})
 
 

@@ -65,7 +65,7 @@ def test_the_range_of_the_write_names_its_request(tmp_path: Path) -> None:
     process.thread(tid=4).start_end("nixlWrite rid=7 chunk=0 bytes=64", 60, 90, domain=DOMAIN)
     trace = read(builder, tmp_path)
     scopes = find_scopes(trace)
-    named = find(trace, scopes).join(scopes, left_on="scope_id", right_on="range_id")
+    named = find(trace, scopes).join(scopes.filter(), left_on="scope_id", right_on="range_id")
     assert named.select("request", "kind", "bytes").rows() == [
         ("42", "transfer", 2**24),
         ("42", "transfer", 2**24),
