@@ -217,10 +217,11 @@ def agree_between_sides(transfers: pl.DataFrame, anomalies: Counter[str]) -> pl.
         better = pl.col(f"far_{how}").replace_strict(_RANK, default=len(_RANK)) < pl.col(how).replace_strict(
             _RANK, default=len(_RANK)
         )
-        counted = {f"sides-disagree-on-{field}": differs, "names-of-unproven-pairs": silent & told & ~proven}
-        for code, which in counted.items():
-            if count := met.filter(pl.col("is_movement") & which).height:
-                anomalies[code] += count
+        moving = met.filter("is_movement")
+        if count := moving.filter(differs).height:
+            anomalies[f"sides-disagree-on-{field}"] += count
+        if count := moving.filter(silent & told & ~proven).height:
+            anomalies["names-of-unproven-pairs"] += count
         learns = proven & told & (silent | (differs & better))
         result = met.with_columns(
             **{name: pl.when(learns).then(f"far_{name}").otherwise(name) for name in columns}
