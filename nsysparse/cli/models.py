@@ -58,14 +58,17 @@ def list_(word: str | None, output_format: str) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID|FILE")
 @format_option
 @verbosity_options
 def show(name: str, output_format: str) -> None:
     """Show one model: its layer groups, and what its cache comes to.
 
+    FILE is the config.json of a model on Hugging Face, or the folder that holds it.
+
     \b
     nsysparse models show deepseek-v3
+    nsysparse models show ./my-model/config.json
     """
     from dataclasses import asdict
 

@@ -40,7 +40,7 @@ def test_columns_are_aligned():
         (links, "SLING", ["slingshot-11"]),
         (links, "xgmi", ["xgmi-mi300x-pair", "xgmi-mi355x-pair"]),
         (models, "OPT", ["opt-66b", "opt-175b"]),
-        (models, "kda", ["kimi-k3"]),
+        (models, "kda", ["kimi-k3", "kimi-linear-48b"]),
     ],
 )
 def test_a_word_filters_by_id_name_and_kind(group: click.Group, word: str, expected: list[str]):
