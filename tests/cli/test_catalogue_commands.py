@@ -101,12 +101,6 @@ def test_a_model_is_shown_with_its_layers_and_what_they_come_to():
     assert "449.4 MB per sequence" in run(models, "show", "kimi-k3").stdout
 
 
-def test_doubtful_figures_are_marked():
-    assert "(unverified)" in run(models, "show", "deepseek-v2-lite").stdout
-    lines = run(models, "list", "deepseek").stdout.splitlines()
-    assert [line.split()[0] for line in lines if line.endswith("(unverified)")] == ["deepseek-v2-lite"]
-
-
 @pytest.mark.parametrize(
     ("group", "arguments", "expected"),
     [

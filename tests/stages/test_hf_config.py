@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -178,49 +177,6 @@ def test_a_layer_with_attention_and_a_state_counts_once(read: Read):
     assert (layer_count(found), sum(group.layers for group in found.groups)) == (6, 12)
 
 
-@pytest.mark.parametrize(
-    ("config", "noted"),
-    [
-        (CONFIGS["gemma-3-4b"], "language model of a multimodal file (text_config)"),
-        (CONFIGS["gemma-3-4b"], "as transformers has it: head_dim, num_attention_heads, num_key_value_heads"),
-        (grouped("brandnew", 2, 64, 4, 2), 'model_type "brandnew" is not one'),
-        (CONFIGS["gemma-4-26b-a4b"], "attention_k_eq_v"),
-        (CONFIGS["deepseek-v3"], "1 speculative layers are not counted"),
-        (CONFIGS["glm-5.2"], "57 layers use an earlier layer's indexer"),
-        (CONFIGS["qwen3-next-80b"], "type of the recurrent state assumed: 16-bit"),
-        (CONFIGS["kimi-k3"], "float32"),
-        (
-            grouped("llama", 2, 64, 4, 2, quantization_config={"kv_cache_scheme": {"num_bits": 8}}),
-            "sizes are for 16-bit",
-        ),
-    ],
-)
-def test_what_a_reader_should_know_is_noted(config: Config, noted: str, read: Read):
-    assert noted in (read(config).note or "")
-
-
-def test_a_plain_model_needs_no_note(read: Read):
-    assert read(CONFIGS["llama-3-8b"]).note is None
-    assert "assumed" not in str(read(CONFIGS["qwen3.5-27b"]).note)
-
-
-@pytest.mark.parametrize(
-    ("told", "model_id"),
-    [
-        ({"_name_or_path": "meta-llama/Llama-3-8B"}, "Llama-3-8B"),
-        ({"_name_or_path": "/data/users/somebody/my model/"}, "my-model"),
-        ({"_name_or_path": "C:\\models\\mine"}, "mine"),
-        ({"_name_or_path": "\x1b[31mred\u202e/\u2066"}, "llama"),
-        ({"_name_or_path": "a" * 500}, "a" * 64),
-        ({"_name_or_path": 7}, "llama"),
-        ({}, "llama"),
-    ],
-)
-def test_an_id_is_safe_and_no_path(told: Config, model_id: str, read: Read):
-    found = read(CONFIGS["llama-3-8b"] | told)
-    assert (found.id, found.source) == (model_id, "config.json")
-
-
 def test_query_heads_change_nothing_but_the_width_that_follows_from_them(read: Read):
     sizes = {read(grouped("llama", 2, 64, query, 2, head_dim=16)).short_bytes_per_token for query in (2, 4, 64)}
     assert sizes == {2 * 2 * 2 * 16 * 2}
@@ -249,8 +205,3 @@ def test_gated_delta_nets_state_has_the_type_that_the_file_says(read: Read):
         read(gdn("qwen3_next", 4, 64, 4, 2, 4, **more)).state_bytes for more in ({}, {"mamba_ssm_dtype": "float32"})
     ]
     assert states[1] - states[0] == 3 * 4 * 128 * 128 * 2
-
-
-def test_every_field_of_an_entry_is_filled(read: Read):
-    found = read(CONFIGS["gpt-oss-20b"])
-    assert [each.name for each in fields(found) if getattr(found, each.name) is None] == ["state_bytes", "note"]

@@ -98,7 +98,7 @@ def _told_by_places(fields: Fields, count: int) -> Iterator[tuple[str, list[Kind
         offset = fields.need("attn_layer_offset", least=0, most=period - 1)
         yield "attn_layer_period", ["full" if at % period == offset else "recurrent" for at in range(count)]
     if (places := fields.integers("attn_layer_indices", most=count - 1)) is not None:  # Bamba
-        yield "attn_layer_indices", ["full" if at in set(places) else "recurrent" for at in range(count)]
+        yield "attn_layer_indices", _attending(set(places), range(count))
     if (every := fields.integer("full_attention_interval", most=MOST_LAYERS)) is not None:  # Qwen3-Next
         yield "full_attention_interval", ["recurrent" if (at + 1) % every else "full" for at in range(count)]
     if (inner := fields.inner("linear_attn_config")) is not None:  # Kimi: counted from 1; others from 0
@@ -108,7 +108,7 @@ def _told_by_places(fields: Fields, count: int) -> Iterator[tuple[str, list[Kind
         both = sorted([*kda, *full])
         if both not in (list(range(count)), list(range(1, count + 1))):
             inner.refuse(f"kda_layers and full_attn_layers do not hold each of {count} layers once.")
-        yield "linear_attn_config", ["full" if at + both[0] in set(full) else "recurrent" for at in range(count)]
+        yield "linear_attn_config", _attending(set(full), range(both[0], both[0] + count))
 
 
 def _told_by_period(fields: Fields, family: str, count: int) -> Iterator[tuple[str, list[Kind]]]:
@@ -186,6 +186,10 @@ def _fitted(fields: Fields, key: str, kinds: list[Kind], count: int) -> list[Kin
     if len(kinds) not in (count, count + speculative):
         fields.refuse(f"{key} is about {len(kinds)} layers, num_hidden_layers about {count}.")
     return kinds[:count]
+
+
+def _attending(full: set[int], layers: range) -> list[Kind]:
+    return ["full" if layer in full else "recurrent" for layer in layers]
 
 
 def _either(marks: list[int], kind: Kind) -> list[Kind]:
