@@ -18,12 +18,14 @@ def command() -> None:
     """Show the catalogue of models whose KV-cache size is known.
 
     Sizes are for a 16-bit cache on one rank. Query heads play no part; latent, windowed and recurrent layers are
-    counted as what they keep. GB is 1e9 bytes.
+    counted as what they keep. GB is 1e9 bytes. Any other model can be given as the config.json that it has on
+    Hugging Face.
 
     \b
     nsysparse models list llama
     nsysparse models show llama-3-70b
     nsysparse report trace.sqlite --model llama-3-70b
+    nsysparse report trace.sqlite --model ./my-model/config.json
     """
 
 

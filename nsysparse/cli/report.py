@@ -75,12 +75,14 @@ def command(
     """
     chosen = format_for(output_format, output, EXTENSIONS, "html")
     from nsysparse.api import analyse
+    from nsysparse.catalog.loader import CONFIG
     from nsysparse.source.inputs import find_inputs
 
     options = replace(options_of(purpose, **known), link=link, peak_gb_s=peak_gb_s, model=model)
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
         read = [*paths, *map(Path, traces)]  # also a report that was exported first
+        read += [Path(model), Path(model, CONFIG)] if model else []
         analysis = analyse(paths, options, tell)
         tell("writing the report")
         content = _rendered(analysis, chosen)

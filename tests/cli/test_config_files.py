@@ -92,6 +92,14 @@ def test_a_report_on_a_file_is_that_of_the_catalogue_s_model_and_shows_no_path(
     assert str(folder) not in done.stdout
 
 
+def test_a_config_that_was_read_is_never_replaced(folder: Path, sample: Callable[[str], Path]):
+    config = folder / "house" / "config.json"
+    before = config.read_bytes()
+    for model in ("house", "house/config.json"):
+        done = run("report", sample(SAMPLE), "--model", model, "-o", config, "--force", cwd=folder)
+        assert (done.returncode, config.read_bytes()) == (1, before)
+
+
 def test_a_report_with_a_model_of_states_only_is_written(folder: Path, sample: Callable[[str], Path]):
     mamba = {
         "model_type": "mamba",
