@@ -46,7 +46,7 @@ _NO_END = f"{_TIMELESS}; or only calls were, which need not last as long as thei
 _ANNOTATE = "Annotate it: docs/reference/convention.md"
 _ROLE_FIX = "--role FILE=prefill|decode|mixed, or a kv_role mark (docs/reference/convention.md)"
 _LINK_FIX = "--link ID (`nsysparse links list`) or --peak GB/S"
-_MODEL_FIX = "--model ID (`nsysparse models list`) or its config.json"
+_MODEL_FIX = "--model ID (`nsysparse models list`)"
 
 
 @dataclass(frozen=True, slots=True)
