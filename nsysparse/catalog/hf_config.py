@@ -41,6 +41,10 @@ def read_config(path: Path) -> Model:
     family = _family(fields)
     if document.get("is_encoder_decoder") or fields.flag("is_encoder_decoder") or fields.flag("add_cross_attention"):
         fields.refuse("an encoder's keys and values, too, are kept, which is not known here.", _SIMILAR)
+    if fields.raw("use_bidirectional_attention") in (True, "all"):
+        fields.refuse(
+            "use_bidirectional_attention makes it an encoder, which keeps nothing for a next token.", _SIMILAR
+        )
     fields.defaults = DEFAULTS.get(family, {})
     notes = [f"language model of a multimodal file ({inside})"] if inside else []
     if family not in KNOWN:

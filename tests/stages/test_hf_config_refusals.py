@@ -63,6 +63,8 @@ def refuse(tmp_path: Path) -> Refuse:
         ("cross_attention_layers", [1], '"cross_attention_layers" may change'),
         ("is_encoder_decoder", True, "an encoder's keys and values"),
         ("add_cross_attention", True, "an encoder's keys and values"),
+        ("use_bidirectional_attention", True, "makes it an encoder"),
+        ("use_bidirectional_attention", "all", "makes it an encoder"),
         ("attention_chunk_size", 8192, '"attention_chunk_size" may change'),
         ("per_layer_config", {"1": {"head_dim": 32}}, '"per_layer_config" may change'),
         ("conv_L_cache", 3, '"conv_L_cache" may change'),

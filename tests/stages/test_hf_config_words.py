@@ -45,6 +45,25 @@ def test_what_a_reader_should_know_is_noted(config: Config, noted: str, read: Re
     assert noted in (read(config).note or "")
 
 
+FURTHER = {
+    "glm-5.2": {"index_share_for_mtp_iteration": True, "indexer_rope_interleave": True, "index_topk_pattern": None}
+    | {"indexer_types": [*["full"] * 3, *(["shared"] * 3 + ["full"]) * 18, *["shared"] * 3]},
+    "minimax-m2.5": {"layernorm_linear_attention_beta": 1.0, "shared_intermediate_size": 1536, "num_mtp_modules": 3},
+    "jamba-v0.1": {"mamba_proj_bias": False, "mamba_conv_bias": True, "mamba_inner_layernorms": True},
+    "nemotron-h-56b": {"mamba_hidden_act": "silu", "use_mamba_kernels": True, "mtp_hybrid_override_pattern": "*E"},
+    "kimi-linear-48b": {"mla_use_output_gate": True, "latent_moe_use_norm": True, "activation_situ_linear_beta": 25.0},
+    "qwen3-30b-a3b": {"decoder_sparse_step": 1, "mlp_only_layers": [], "shared_expert_intermediate_size": 768},
+    "gemma-2-9b": {"cache_implementation": "hybrid", "sliding_window_size": 4096, "attn_logit_softcapping": 50.0},
+    "mimo-v2-flash": {"swa_rope_theta": 10000, "swa_num_attention_heads": 64, "add_swa_attention_sink_bias": True},
+    "llama-3-8b": {"use_cache": True, "chunk_size_feed_forward": 8, "tie_word_embeddings": False, "rope_scaling": {}},
+}
+
+
+@pytest.mark.parametrize("model_id", FURTHER)
+def test_further_fields_of_published_files_play_no_part(model_id: str, read: Read):
+    assert read(CONFIGS[model_id] | FURTHER[model_id]).groups == read(CONFIGS[model_id]).groups
+
+
 def test_a_plain_model_needs_no_note(read: Read):
     assert read(CONFIGS["llama-3-8b"]).note is None
     assert "assumed" not in str(read(CONFIGS["qwen3.5-27b"]).note)

@@ -84,6 +84,7 @@ KNOWN = frozenset(
     | set(DEFAULTS)
     | {"bamba", "cohere", "dbrx", "deepseek_v2", "deepseek_v3", "deepseek_v32", "falcon_h1", "falcon_mamba", "glm"}
     | {"glm4", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa", "granite", "granitemoe", "granitemoehybrid", "internlm2"}
+    | {"exaone4", "ministral3", "qwen2_5_vl"}
     | {"jamba", "kimi_k2", "kimi_linear", "laguna", "llama", "mamba", "mamba2", "mimo_v2_flash", "minimax_m2"}
     | {"nemotron", "nemotron-nas", "nemotron_h", "olmo", "olmo2", "phi", "qwen2", "qwen2_moe", "qwen3_5_moe_text"}
     | {"qwen3_5_text", "qwen3_moe", "qwen3_next", "smollm3", "stablelm", "step3p5", "step3p7", "yi", "Yi"}

@@ -137,7 +137,7 @@ def _same(told: int | None, query: int, fields: Fields) -> int:
 
 def _width(fields: Fields) -> int:
     """Width of a key: as the file says, else what each query head gets of the model's width."""
-    width = fields.integer("head_dim", "kv_channels")
+    width = fields.integer("head_dim", "kv_channels", "attention_head_dim")
     if width is not None:
         return width
     whole = fields.integer("hidden_size", "n_embd", "d_model", "n_embed")

@@ -17,10 +17,11 @@ _HARMLESS = re.compile(
     r"|(rope|rotary|moe|expert|router|mtp|vision|visual|audio|image|video|mm|output|num_experts|num_nextn|num_mtp)_.*"
     r"|.*(shared?_expert|shared_intermediate|_shared_expert).*|swiglu_limits?_shared|.*shared_embeddings?|share_embeddings?"
     r"|.*_(rope|rotary)(_.*)?|rope|q_lora_rank|.*dropout|.*_bias|.*_multipliers?|.*(alpha|beta)_factor"
-    r"|use_mamba_kernels|mamba_(hidden_act|dt_.*|rms_norm|norm_before_gate|chunk_size|inner_layernorms)|chunk_size"
+    r"|use_mamba_kernels|mamba_(hidden_act|dt_.*|rms_norm|norm_before_gate|chunk_size|inner_layernorms|use_mlp)|chunk_size"
     r"|chunk_size_feed_forward|time_step_.*|mlp_layer_types|mlp_only_layers|activation_sparsity_pattern"
     r"|(hidden|vocab)_size_per_layer_input|num_attention_heads_per_layer|num_local_experts|local_rope_theta"
-    r"|index_(n_heads|topk)|index_topk_(freq|pattern)|index_skip_topk_offset|swa_num_attention_heads|mla_use_.*|activation_.*|latent_moe_.*"
+    r"|index_(n_heads|topk)|index_topk_(freq|pattern)|index_skip_topk_offset|swa_num_attention_heads|mla_use_.*|activation_.*|latent_moe_.*|layernorm_.*"
+    r"|index_share_for_mtp.*|pre_allocate_kv_cache"
     r"|no_rope_layer_interval|ssm_.*multipliers?|residual_.*|conv_initializer.*|layer_type_validation|max_window_layers"
     r"|moe_layer_interval|interleave_.*|full_attn_layers|kv_channels|state_dict.*"
 )
