@@ -11,7 +11,8 @@ import polars as pl
 from nsysparse import __version__
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Setting, TraceFacts
 from nsysparse.attribution import agree_between_sides, annotate
-from nsysparse.catalog.loader import find_model
+from nsysparse.catalog.entries import Model
+from nsysparse.catalog.loader import find_model, shown_model
 from nsysparse.errors import InputError, UsageError
 from nsysparse.evidence import Surroundings, count_once, issuing
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
@@ -55,7 +56,7 @@ class Options:
     Attributes:
         link: Link id from the catalogue, perhaps `…@bidirectional`.
         peak_gb_s: One-direction peak in GB/s, instead of the catalogue's.
-        model: Model id from the catalogue.
+        model: Model id from the catalogue, or the path of a Hugging Face `config.json` or of its folder.
         layers: Number of layers, for annotations that say `layer=all`.
         threshold: Share of the time to first token over which the KV gap is too much.
         nccl_buffsize: NCCL_BUFFSIZE of the run in bytes, where it was not NCCL's default.
@@ -119,7 +120,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
         select(study.transfers, study.shares, asked.purpose, pl.concat([trace.counters for trace in study.traces])),
         facts,
         study.requests,
-        _settings(asked, study.presets),
+        _settings(asked, study.presets, model),
         _notice(study.traces),
         study.anomalies,
         model,
@@ -459,7 +460,7 @@ def _notice(traces: Sequence[Trace]) -> Notice | None:
     return Notice("synthetic", "; ".join(labels)) if labels else None
 
 
-def _settings(asked: Options, presets: Sequence[str]) -> dict[str, Setting]:
+def _settings(asked: Options, presets: Sequence[str], model: Model | None) -> dict[str, Setting]:
     def given(value: object) -> Setting:
         return Setting(value, "option" if value is not None else "not given")
 
@@ -470,7 +471,7 @@ def _settings(asked: Options, presets: Sequence[str]) -> dict[str, Setting]:
         "link": given(asked.link),
         "peak_gb_s": given(asked.peak_gb_s),
         "box": absent,
-        "model": given(asked.model),
+        "model": given(shown_model(model) if model else None),
         "tp": absent,
         "kv_dtype": Setting("16-bit", "default"),
         "wire_dtype": absent,

@@ -1,8 +1,9 @@
 """The catalogues as mappings from id to entry, read once and checked on the way in."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TypeVar
 
 from nsysparse.catalog.entries import (
@@ -20,8 +21,9 @@ from nsysparse.catalog.entries import (
     Model,
     WindowedAttention,
 )
+from nsysparse.catalog.hf_config import read_config
 from nsysparse.catalog.strict import Table, build, by_id, nested_tables, read_tables
-from nsysparse.errors import InputError, unknown_name
+from nsysparse.errors import InputError, UsageError, unknown_name
 
 __all__ = [
     "Box",
@@ -37,9 +39,14 @@ __all__ = [
     "models",
     "parse_interconnects",
     "parse_models",
+    "shown_model",
 ]
 
 SCHEMA = 1
+
+CONFIG = "config.json"
+_SEPARATORS = ("/", "\\")
+_OR_A_FILE = "`nsysparse models list` shows all of them; the config.json of any other model can be given as a file."
 
 _GROUPS: Mapping[str, type[LayerGroup]] = {
     "full": FullAttention,
@@ -99,9 +106,33 @@ def find_box(box_id: str) -> Box:
     return _find("box", box_id, boxes(), "nsysparse links list --boxes")
 
 
-def find_model(model_id: str) -> Model:
-    """The model of that id; UsageError with the nearest ids when there is none."""
-    return _find("model", model_id, models(), "nsysparse models list")
+def find_model(name: str) -> Model:
+    """The model of that id, or of that Hugging Face `config.json`.
+
+    A name that ends in .json or has a folder in it is a file, or a folder that holds one; ids never look so.
+
+    Raises:
+        UsageError: There is no such id; the message names the nearest ones.
+        InputError: The file cannot be read as a model.
+    """
+    if name in models():
+        return models()[name]
+    path = Path(name)
+    if name.lower().endswith(".json") or any(separator in name for separator in _SEPARATORS):
+        return read_config(path / CONFIG if _is(path.is_dir) else path)
+    if name and _is((path / CONFIG).is_file):
+        return read_config(path / CONFIG)
+    try:
+        return _find("model", name, models(), "nsysparse models list")
+    except UsageError as error:
+        here = name and _is(path.is_file)
+        error.hint = f"`./{name}` is a file here, and would be read as a config. {error.hint}" if here else _OR_A_FILE
+        raise
+
+
+def shown_model(model: Model) -> str:
+    """What a report calls the model: its id, and the name of the file where it is not the catalogue's."""
+    return model.id if models().get(model.id) is model else f"{model.id} ({model.source})"
 
 
 def parse_interconnects(text: str, origin: str) -> tuple[Mapping[str, Link], Mapping[str, Box]]:
@@ -129,6 +160,14 @@ def parse_models(text: str, origin: str) -> Mapping[str, Model]:
     """Models of a catalogue file; arguments and errors as for `parse_interconnects`."""
     tables = read_tables(text, origin, ("model",), SCHEMA)
     return by_id((_model(table, _where(origin, "model", table)) for table in tables["model"]), origin)
+
+
+def _is(look: Callable[[], bool]) -> bool:
+    """What a look at the disk says; a name that no disk can have is nothing there."""
+    try:
+        return look()
+    except (OSError, ValueError):
+        return False
 
 
 @cache

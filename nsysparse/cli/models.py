@@ -18,12 +18,14 @@ def command() -> None:
     """Show the catalogue of models whose KV-cache size is known.
 
     Sizes are for a 16-bit cache on one rank. Query heads play no part; latent, windowed and recurrent layers are
-    counted as what they keep. GB is 1e9 bytes.
+    counted as what they keep. GB is 1e9 bytes. Any other model can be given as the config.json that it has on
+    Hugging Face.
 
     \b
     nsysparse models list llama
     nsysparse models show llama-3-70b
     nsysparse report trace.sqlite --model llama-3-70b
+    nsysparse report trace.sqlite --model ./my-model/config.json
     """
 
 
@@ -58,14 +60,17 @@ def list_(word: str | None, output_format: str) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID|FILE")
 @format_option
 @verbosity_options
 def show(name: str, output_format: str) -> None:
     """Show one model: its layer groups, and what its cache comes to.
 
+    FILE is the config.json of a model on Hugging Face, or the folder that holds it.
+
     \b
     nsysparse models show deepseek-v3
+    nsysparse models show ./my-model/config.json
     """
     from dataclasses import asdict
 

@@ -66,7 +66,7 @@ def write(content: str | bytes, target: Path | None, *, force: bool, inputs: Seq
         if target.is_dir():
             raise OutputError(f"{target}: is a folder.", "Name a file.")
         if target.exists() and any(target.samefile(each) for each in inputs if each.exists()):
-            raise OutputError(f"{target}: is the trace that was read.", "Name another file with -o.")
+            raise OutputError(f"{target}: is the trace that was read, or its model.", "Name another file with -o.")
         if not force and target.exists() and not _is_ours(target):
             raise OutputError(
                 f"{target}: exists, and is no report of nsysparse.", "Use another -o, or --force to replace it."

@@ -34,7 +34,11 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 @click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
 @click.option("--link", metavar="ID", help="The link that KV crosses, e.g. ib-ndr (`nsysparse links list`).")
 @click.option("--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its peak in one direction, instead of --link's.")
-@click.option("--model", metavar="ID", help="The model served, e.g. llama-3-70b (`nsysparse models list`).")
+@click.option(
+    "--model",
+    metavar="ID|FILE",
+    help="The model served, e.g. llama-3-70b (`nsysparse models list`), or its Hugging Face config.json.",
+)
 @study_options
 @click.option(
     "--purpose",
@@ -71,12 +75,14 @@ def command(
     """
     chosen = format_for(output_format, output, EXTENSIONS, "html")
     from nsysparse.api import analyse
+    from nsysparse.catalog.loader import CONFIG
     from nsysparse.source.inputs import find_inputs
 
     options = replace(options_of(purpose, **known), link=link, peak_gb_s=peak_gb_s, model=model)
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
         read = [*paths, *map(Path, traces)]  # also a report that was exported first
+        read += [Path(model), Path(model, CONFIG)] if model else []
         analysis = analyse(paths, options, tell)
         tell("writing the report")
         content = _rendered(analysis, chosen)
