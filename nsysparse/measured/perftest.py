@@ -34,7 +34,8 @@ _TITLE = re.compile(
     r"(BW|Latency)[ _](?:(?:forwarding|Multicast)[ _]){0,2}Test\b"
 )
 _QUEUE_PAIRS = re.compile(r"Number[ _]of[ _]qps\"?\s{0,20}:\s{0,20}(\d{1,6})")
-_ADDRESS = re.compile(r"(local|remote) address: LID (\w{1,10})")
+_ADDRESS = re.compile(r"(local|remote) address: LID (?:0x)?0*(\w{0,10})")
+_GID = re.compile(r"^\W*GID: ([\d:]{1,80})$")
 _ON_GPU = re.compile(
     r'GPU buffer|Use[ _]ROCm[ _]memory"?\s{0,20}:\s{0,20}"?ON|"?cuda_device"?\s{0,9}:|Using ROCm Device'
 )
@@ -49,6 +50,7 @@ class _Run:
     titles: Counter[str] = field(default_factory=Counter)
     queue_pairs: set[int] = field(default_factory=set)
     addresses: dict[str, set[str]] = field(default_factory=lambda: {"local": set(), "remote": set()})
+    gids: dict[str, set[str]] = field(default_factory=lambda: {"local": set(), "remote": set()})
     on_gpu: bool = False
     two_ports: bool = False
 
@@ -98,6 +100,9 @@ def parse(text: str) -> Ceiling:
             "Largest average of messages of at least 64 KiB.",
             unit_note,
             "Halved, since -b adds both directions up." if both_ways else "",
+            "With --report-both the JSON would hold one direction only, and the rate be twice this."
+            if both_ways and starts_as_json(text)
+            else "",
             "What each side reported on its own was left out." if dropped else "",
             "" if verb else "The title of the test is missing, so whether both directions were added up is not known.",
             _undershoot(direction, queue_pairs),
@@ -123,7 +128,7 @@ def _without_each_side(every: Iterable[tuple[int, str]]) -> tuple[list[tuple[int
 
 
 def _told(every: Iterable[str]) -> _Run:
-    run = _Run()
+    run, end = _Run(), ""
     for line in every:
         if title := _TITLE.search(line):
             verb, kind = title.groups()
@@ -131,7 +136,10 @@ def _told(every: Iterable[str]) -> _Run:
         if pairs := _QUEUE_PAIRS.search(line):
             run.queue_pairs.add(int(pairs.group(1)))
         if address := _ADDRESS.search(line):
-            run.addresses[address.group(1)].add(address.group(2))
+            end = address.group(1)
+            run.addresses[end] |= {address.group(2)} - {""}  # on Ethernet every LID is 0
+        elif end and (gid := _GID.match(line.rstrip())):
+            run.gids[end].add(gid.group(1))
         run.on_gpu = run.on_gpu or _ON_GPU.search(line) is not None
         run.two_ports = run.two_ports or _TWO_PORTS.search(line) is not None
     return run
@@ -207,5 +215,5 @@ def _undershoot(direction: Direction | None, queue_pairs: int | None) -> str:
 
 
 def _loop(run: _Run) -> bool:
-    ends = [{each for each in run.addresses[end] if each.strip("0x")} for end in ("local", "remote")]
-    return bool(ends[0]) and ends[0] == ends[1] and len(ends[0]) == 1
+    """Whether both ends have one address, and the same; in the output of client and server each end has two."""
+    return any(len(ends["local"]) == 1 and ends["local"] == ends["remote"] for ends in (run.addresses, run.gids))

@@ -15,7 +15,7 @@ MOST = 1e15
 _LONGEST_LINE = 4096
 _LONGEST_EXCERPT = 60
 _MOST_STARTS = 16
-_NUMBER = re.compile(r"\+?\d{1,25}(?:\.\d{0,25})?(?:[eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"\+?\d{1,25}(?:\.\d{0,25})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 
 class RefusedError(Exception):
