@@ -18,6 +18,7 @@ from nsysparse.evidence import Surroundings, count_once, issuing
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
 from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_scopes, exported_transfers
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
+from nsysparse.measured.loader import read_measured
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.measured import select
 from nsysparse.ordinal import by_issue_order
@@ -36,7 +37,7 @@ from nsysparse.sharing import share_time
 from nsysparse.source import nccl_domain
 from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
-from nsysparse.theory.links import resolve
+from nsysparse.theory.references import References, references, with_measured
 from nsysparse.timing import with_times
 from nsysparse.transports import find_all
 from nsysparse.transports.nccl import BUFFER_BYTES, with_buffers
@@ -56,6 +57,8 @@ class Options:
     Attributes:
         link: Link id from the catalogue, perhaps `…@bidirectional`.
         peak_gb_s: One-direction peak in GB/s, instead of the catalogue's.
+        box: Machine id from the catalogue, which names the links within it and between two of them.
+        measured: What a bandwidth benchmark printed for the link: its practical ceiling.
         model: Model id from the catalogue, or the path of a Hugging Face `config.json` or of its folder.
         layers: Number of layers, for annotations that say `layer=all`.
         threshold: Share of the time to first token over which the KV gap is too much.
@@ -70,6 +73,8 @@ class Options:
 
     link: str | None = None
     peak_gb_s: float | None = None
+    box: str | None = None
+    measured: Path | None = None
     model: str | None = None
     layers: int | None = None
     threshold: float = DEFAULT_THRESHOLD
@@ -112,19 +117,24 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     asked = options or Options()
     _check(asked)
     model = find_model(asked.model) if asked.model else None
-    peak = resolve(asked.link, asked.peak_gb_s)
+    references(asked.link, asked.peak_gb_s, asked.box, (), ())  # a name that is none is told before anything is read
+    ceiling = None if asked.measured is None else read_measured(asked.measured)
     study = study_traces(paths, asked, progress)
     progress("computing metrics")
     facts = [_facts(trace, study.roles) for trace in study.traces]
+    gpus = [gpu.name for each in facts for gpu in each.gpus]
+    known = references(asked.link, asked.peak_gb_s, asked.box, gpus, [each.trace_id for each in facts])
+    if ceiling is not None and asked.measured is not None:
+        known = with_measured(known, ceiling, asked.measured)
     return assemble(
         select(study.transfers, study.shares, asked.purpose, pl.concat([trace.counters for trace in study.traces])),
         facts,
         study.requests,
-        _settings(asked, study.presets, model),
+        _settings(asked, study.presets, model, known),
         _notice(study.traces),
         study.anomalies,
         model,
-        peak,
+        known,
     )
 
 
@@ -460,7 +470,16 @@ def _notice(traces: Sequence[Trace]) -> Notice | None:
     return Notice("synthetic", "; ".join(labels)) if labels else None
 
 
-def _settings(asked: Options, presets: Sequence[str], model: Model | None) -> dict[str, Setting]:
+def _link_setting(asked: Options, known: References) -> Setting:
+    """The link as named, or what is assumed of GPUs of one trace."""
+    if asked.link is not None:
+        return Setting(asked.link, "option")
+    if known.assumption and known.within is not None and asked.box is None:
+        return Setting(known.within.link_id, f"assumed: {known.assumption}")
+    return Setting(None, "not given")
+
+
+def _settings(asked: Options, presets: Sequence[str], model: Model | None, known: References) -> dict[str, Setting]:
     def given(value: object) -> Setting:
         return Setting(value, "option" if value is not None else "not given")
 
@@ -468,9 +487,10 @@ def _settings(asked: Options, presets: Sequence[str], model: Model | None) -> di
     return {
         "purpose": Setting(asked.purpose, "default" if asked.purpose == DEFAULT_PURPOSE else "option"),
         "threshold": Setting(asked.threshold, "default" if asked.threshold == DEFAULT_THRESHOLD else "option"),
-        "link": given(asked.link),
+        "link": _link_setting(asked, known),
         "peak_gb_s": given(asked.peak_gb_s),
-        "box": absent,
+        "box": given(asked.box),
+        "measured": given(shown_name(asked.measured.name) if asked.measured else None),
         "model": given(shown_model(model) if model else None),
         "tp": absent,
         "kv_dtype": Setting("16-bit", "default"),

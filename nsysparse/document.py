@@ -15,7 +15,7 @@ CellKind = Literal["words", "name", "command"]
 Meaning = Literal["wire", "wait", "whole", "unknown"]
 """What a mark stands for (whole: wire and waiting together); one meaning has one colour in every figure."""
 
-_COMMAND = re.compile(r"--\w|([A-Z_]+=\S+ )*nsys(parse)? ")
+_COMMAND = re.compile(r"--\w|([A-Z_]+=\S+ )*nsys(parse)? |(ib_\w+_bw|nvbandwidth|nixlbench|mpirun) -")
 
 SECTION_LEVEL = 2
 """The level of headings that start a section; deeper ones divide it."""

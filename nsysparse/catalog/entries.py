@@ -24,6 +24,7 @@ class Measured:
 class Link:
     """A kind of link: its peak in one direction, and what is known about reaching it.
 
+    `gpus` are words of the product names of GPUs that have it between them, all of one entry in the name.
     `typical_fraction` is the (low, high) share of the peak that large transfers reach, and `typical_basis` says how
     that is known. `details` are further stated figures (signalling rate, payload shares) that no formula uses.
     """
@@ -35,6 +36,7 @@ class Link:
     one_way_peak_bytes_per_s: int
     source: str
     marketing_bidirectional_bytes_per_s: int | None = None
+    gpus: tuple[str, ...] = ()
     links: int | None = None
     per_link: int | None = None
     typical_fraction: tuple[float, float] | None = None

@@ -35,6 +35,7 @@ __all__ = [
     "find_box",
     "find_link",
     "find_model",
+    "link_of_gpu",
     "links",
     "models",
     "parse_interconnects",
@@ -99,6 +100,15 @@ def models() -> Mapping[str, Model]:
 def find_link(link_id: str) -> Link:
     """The link of that id; UsageError with the nearest ids when there is none."""
     return _find("link", link_id, links(), "nsysparse links list")
+
+
+def link_of_gpu(name: str) -> Link | None:
+    """The link between two GPUs of that product name, where the catalogue knows it; None where no one or several."""
+    words = set(name.replace("-", " ").upper().split())
+    if words & {"PCIE", "NVL"}:  # cards, of which a pair may be bridged or not
+        return None
+    found = [link for link in links().values() if any(words >= set(each.upper().split()) for each in link.gpus)]
+    return found[0] if len(found) == 1 else None
 
 
 def find_box(box_id: str) -> Box:

@@ -77,12 +77,13 @@ def options_of(purpose: str, **arguments: Unpack[StudyArguments]) -> "Options":
     """What a command was told, for `nsysparse.api`."""
     from nsysparse.api import Options
 
-    roles = {}
+    roles: dict[str, str] = {}
     for each in arguments["role"]:
         name, equals, role = each.rpartition("=")
         if not (name and equals and role):
             raise UsageError(f"--role {each}: is not FILE=ROLE.", "Say for instance --role prefill.sqlite=prefill.")
-        roles[name] = role
+        if roles.setdefault(name, role) != role:
+            raise UsageError(f"--role {each}: {name} is given two roles.", "Leave one out, or say mixed.")
     return Options(
         purpose=purpose,
         layers=arguments["layers"],

@@ -33,6 +33,17 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 )
 @click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
 @click.option("--link", metavar="ID", help="The link that KV crosses, e.g. ib-ndr (`nsysparse links list`).")
+@click.option(
+    "--box",
+    metavar="ID",
+    help="The machine, e.g. dgx-h100 (`nsysparse links list --boxes`): its links inside, its adapters between traces.",
+)
+@click.option(
+    "--measured",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What a bandwidth benchmark printed for the link (docs/reference/measured.md): its practical ceiling.",
+)
 @click.option("--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its peak in one direction, instead of --link's.")
 @click.option(
     "--model",
@@ -54,6 +65,8 @@ def command(
     output: str | None,
     force: bool,  # noqa: FBT001 (click passes flags by name)
     link: str | None,
+    box: str | None,
+    measured: Path | None,
     peak_gb_s: float | None,
     model: str | None,
     purpose: str,
@@ -78,7 +91,9 @@ def command(
     from nsysparse.catalog.loader import CONFIG
     from nsysparse.source.inputs import find_inputs
 
-    options = replace(options_of(purpose, **known), link=link, peak_gb_s=peak_gb_s, model=model)
+    options = replace(
+        options_of(purpose, **known), link=link, box=box, measured=measured, peak_gb_s=peak_gb_s, model=model
+    )
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
         read = [*paths, *map(Path, traces)]  # also a report that was exported first

@@ -22,6 +22,8 @@ from nsysparse.analysis import (
 )
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_link
+from nsysparse.errors import UsageError
+from nsysparse.measured.commands import Op, command_for
 from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
 from nsysparse.metrics.counters import plausibility
 from nsysparse.metrics.links import links, message_sizes, with_ends
@@ -34,6 +36,7 @@ from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
 from nsysparse.theory.kv_cache import bytes_per_token
 from nsysparse.theory.links import Peak
+from nsysparse.theory.references import References
 from nsysparse.units import GB
 
 
@@ -45,7 +48,7 @@ def assemble(
     notice: Notice | None,
     anomalies: Counter[str],
     model: Model | None,
-    peak: Peak | None,
+    known: References,
 ) -> Analysis:
     """All numbers of a report, with a reason for each that is unknown.
 
@@ -57,11 +60,11 @@ def assemble(
         notice: What the reader must know first.
         anomalies: What the stages counted.
         model: The model served, if named.
-        peak: The link's rates, if named.
+        known: What the links are, as far as that is known.
     """
     ended = with_sure(with_ends(measured), measured)
     found_totals = totals(measured, looked=all(_would_show(facts) for facts in traces))
-    found_links, left_out = links(ended, peak), excluded(measured)
+    found_links, left_out = links(ended, known), excluded(measured)
     found_requests = requests(measured, announced, model)
     too_fast = sum(link.inconsistent_count for link in found_links)
     if too_fast:
@@ -82,8 +85,8 @@ def assemble(
         totals=found_totals,
         summary=_summary(ended),
         links=found_links,
-        ports=ports(ended, measured, peak),
-        counters=_counters(measured, peak),
+        ports=ports(ended, measured, known.everywhere()),
+        counters=_counters(measured, known.within),
         layers=layers(measured),
         requests=found_requests,
         layer_request=layer_request(measured),
@@ -101,7 +104,7 @@ def assemble(
         reasons=(),
         warnings=warnings(anomalies),
     )
-    return replace(analysis, reasons=_reasons(analysis))
+    return replace(analysis, reasons=_with_command(_reasons(analysis), measured, known))
 
 
 def _counters(measured: Measured, peak: Peak | None) -> tuple[CounterCheck, ...]:
@@ -143,6 +146,25 @@ def _reasons(analysis: Analysis) -> tuple[Reason, ...]:
     given = frozenset(name for name, setting in analysis.settings.items() if setting.value is not None)
     transports = frozenset(link.transport for link in analysis.links)
     return reasons(analysis, [trace.capabilities for trace in analysis.traces], given, transports)
+
+
+def _with_command(found: Sequence[Reason], measured: Measured, known: References) -> tuple[Reason, ...]:
+    """Where no ceiling was measured, the command that measures it at the size that half of the messages have."""
+    half = measured.movements["bytes"].drop_nulls().median()
+    peak = known.across or known.within
+    if peak is None or peak.link_id is None or not isinstance(half, float):
+        return tuple(found)
+    pulled = measured.movements.filter(transport="nixl", side="recv").height
+    op: Op = "read" if 2 * pulled > measured.movements.height else "write"
+    link = find_link(peak.link_id.partition("@")[0])
+    try:
+        command = command_for(link.kind, round(half), op, "gpu")
+    except UsageError:  # no benchmark knows that kind of link
+        return tuple(found)
+    return tuple(
+        replace(each, fix=f"{command}   # then --measured FILE") if each.path == "/settings/measured/value" else each
+        for each in found
+    )
 
 
 MODEL_TOLERANCE = 0.05

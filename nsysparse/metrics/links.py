@@ -11,6 +11,7 @@ from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr
 from nsysparse.metrics.rates import LINK, NAMELESS_PEER, UNKNOWN_END, called, kernel_rate, link_rates, wire_rate
 from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
+from nsysparse.theory.references import References
 
 
 def with_ends(measured: Measured) -> pl.DataFrame:
@@ -43,15 +44,18 @@ def with_ends(measured: Measured) -> pl.DataFrame:
     ).with_columns(link_key=pl.concat_str("src", pl.lit("->"), "dst"))
 
 
-def links(sure: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
+def links(sure: pl.DataFrame, known: References) -> tuple[Link, ...]:
     """One entry per directed link and transport, sorted by key.
 
     Args:
         sure: Movements from `with_ends` and `with_sure`.
-        peak: What the user says the links between GPUs are; None leaves theory unknown.
+        known: What the links between GPUs are, as far as that is known.
     """
     counted = steady(sure)
-    most = peak.gb_s if peak else float("inf")
+    ends = sure.select("src", "dst").unique().rows()
+    peaks = {f"{src}->{dst}": known.between(src, dst) for src, dst in ends if HOST not in (src, dst)}
+    rates_known = {key: peak.gb_s for key, peak in peaks.items() if peak}
+    most = pl.col("link_key").replace_strict(rates_known, default=float("inf"), return_dtype=pl.Float64)
     fast = ((wire_rate() > most) | (kernel_rate() > most)).fill_null(value=False)
     sums = sure.group_by(LINK).agg(
         pl.col("src", "dst").first(),
@@ -73,7 +77,8 @@ def links(sure: pl.DataFrame, peak: Peak | None) -> tuple[Link, ...]:
         _distributions(rates, LINK, "wire_rate"),
     ):
         rows = rows.join(part, on=LINK, how="left")
-    return tuple(_link(row, peak) for row in rows.sort(LINK).iter_rows(named=True))
+    # What is known is the wire between GPUs: a link that ends at the host is another, and has no peak here.
+    return tuple(_link(row, peaks.get(row["link_key"])) for row in rows.sort(LINK).iter_rows(named=True))
 
 
 def message_sizes(sure: pl.DataFrame) -> tuple[MessageSize, ...]:
@@ -104,8 +109,6 @@ def _distributions(rates: pl.DataFrame, by: list[str], column: str) -> pl.DataFr
 
 def _link(row: dict[str, Any], peak: Peak | None) -> Link:
     nbytes, communicators = row["bytes"], row["communicators"]
-    if HOST in (row["src"], row["dst"]):
-        peak = None  # what is named is the wire between GPUs, and this is another
     headline = row["headline_gb_s"]
     too_fast = peak is not None and headline is not None and headline > peak.gb_s
     return Link(

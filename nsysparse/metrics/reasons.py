@@ -39,14 +39,14 @@ _NO_LINE = (
 _COMPUTE = "needs the transfer's own device, with its kernels recorded"
 _PATH = "prefill and decode steps are not yet tied to requests by this version"
 _LINK = "no link is named, and a trace does not record its speed"
-_NAMED = ("link", "peak_gb_s")
+_NAMED = ("link", "peak_gb_s", "box")
 _HOST = "the peak named is of the wire between GPUs, and a link that ends at the host is another"
 _HOST_OR = f"{_HOST}; of other links the bytes, the rate or the ceiling is not known"
 _TIMELESS = "no kernel of the movements counted here was recorded, or none could be"
 _NO_END = f"{_TIMELESS}; or only calls were, which need not last as long as their transfers"
 _ANNOTATE = "Annotate it: docs/reference/convention.md"
 _ROLE_FIX = "--role FILE=prefill|decode|mixed, or a kv_role mark (docs/reference/convention.md)"
-_LINK_FIX = "--link ID (`nsysparse links list`) or --peak GB/S"
+_LINK_FIX = "--link ID (`nsysparse links list`), --box ID or --peak GB/S"
 _MODEL_FIX = "--model ID (`nsysparse models list`)"
 
 
@@ -81,9 +81,14 @@ RULES = (
            " prefill or decode", _ROLE_FIX) for name in ("role", "role_source")),
     Rule("/traces/*/duration_ns", NOT_RECORDED, "the file has no ANALYSIS_DETAILS"),
     Rule("/traces/*/gpus/*/name", NOT_RECORDED, capability="gpu_names"),
-    *(Rule(f"/settings/{name}/value", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED) for name in _NAMED),
+    *(Rule(f"/settings/{name}/value", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED) for name in (
+        "link", "peak_gb_s",
+    )),
     Rule("/settings/link/value", NOT_APPLICABLE, "the peak is given by --peak, for a link without a name"),
     Rule("/settings/peak_gb_s/value", NOT_APPLICABLE, "the peak is the catalogue's, by --link"),
+    Rule("/settings/box/value", NEEDS_OPTION, "no machine is named", "--box ID (`nsysparse links list --boxes`)"),
+    Rule("/settings/measured/value", NEEDS_OPTION, "no benchmark's output is given, so a practical ceiling is what"
+         " others measured", "--measured FILE (docs/reference/measured.md)"),
     Rule("/settings/model/value", NEEDS_OPTION, "no model is named", _MODEL_FIX),
     Rule("/settings/layers/value", NEEDS_OPTION, "the number of layers matters only for `layer=all` and where the"
          " order of sends tells layers", "--layers N"),
@@ -92,7 +97,7 @@ RULES = (
     Rule("/settings/roles/value", NEEDS_OPTION, "the traces themselves tell their roles, or nothing does", _ROLE_FIX),
     Rule("/settings/request_pattern/value", NEEDS_OPTION, "only presets name requests", "--request-pattern REGEX"),
     *(Rule(f"/settings/{name}/value", NOT_MEASURED, "not an option of this version") for name in (
-        "box", "tp", "wire_dtype", "time_range", "clock",
+        "tp", "wire_dtype", "time_range", "clock",
     )),
     Rule("/totals/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/totals/bytes_known_share", NOT_APPLICABLE, "there is no movement to know the bytes of"),

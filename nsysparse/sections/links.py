@@ -17,8 +17,8 @@ MOST_SIZES = 100
 
 _NONE = Abstention("Throughput", "No link carried a KV transfer that was recorded.")
 
-_OPTIONS = {"link": "--link", "peak_gb_s": "--peak"}
-_NOT_NAMED = "No line rate to compare with is named: pass --link or --peak."
+_OPTIONS = {"box": "--box", "link": "--link", "peak_gb_s": "--peak"}
+_NOT_NAMED = "No line rate to compare with is named: pass --link, --box or --peak."
 
 _BASIS = {"delivered": "bursts, gaps and waiting included", "kernel": "whole kernels, waiting included"}
 """What a rate that contains waiting is over."""

@@ -38,6 +38,7 @@ from nsysparse.presets.loader import FIELDS
 from nsysparse.scope_table import ScopeTable
 from nsysparse.shares import settled, shares
 from nsysparse.sharing import share_time
+from nsysparse.theory.references import References
 from nsysparse.wire import windows, with_wire
 
 SIZES, FULL = (10_000, 30_000, 100_000), (10_000, 100_000, 1_000_000)
@@ -160,7 +161,7 @@ def analyse(transfers: pl.DataFrame, compute: pl.DataFrame) -> Stages:
         settings = {name: Setting(None, "not given") for name in ("link", "peak_gb_s", "model", "layers")}
         asked = {"purpose": Setting(DEFAULT_PURPOSE, "default"), "threshold": Setting(0.2, "default")}
         requests = pl.DataFrame(schema={"request_id": pl.String, "start_ns": pl.Int64, "prompt_tokens": pl.Int64})
-        assemble(select(done, parts), [], requests, settings | asked, None, anomalies, None, None)
+        assemble(select(done, parts), [], requests, settings | asked, None, anomalies, None, References())
     return stages
 
 

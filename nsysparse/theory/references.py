@@ -1,0 +1,144 @@
+"""Which reference lines each link of a run is held against: one for all, or of a machine's two kinds of links.
+
+A trace records no link's speed. So a link is what the user names (`--link`, `--peak`, `--box`), or, between GPUs of one
+trace, what their product name implies; and unknown where neither says it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nsysparse.catalog.loader import find_box, link_of_gpu
+from nsysparse.errors import UsageError
+from nsysparse.measured.ceilings import Ceiling
+from nsysparse.measured.loader import read_measured
+from nsysparse.theory.links import Peak, resolve
+from nsysparse.units import human_bytes
+
+UNKNOWN = "unknown"
+"""`--link unknown`: assume nothing."""
+_WITHIN_TOOLS = ("nvbandwidth", "p2pBandwidthLatencyTest")
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """The peaks of links between GPUs of one trace, and between those of two; None where unknown.
+
+    Attributes:
+        within: Between two GPUs of one trace, hence of one machine.
+        across: Between traces, taken to be of two machines.
+        trace_ids: Which prefixes of the ends of links are traces.
+        assumption: What was taken for granted, a sentence; empty where the user named the link.
+    """
+
+    within: Peak | None = None
+    across: Peak | None = None
+    trace_ids: tuple[str, ...] = ()
+    assumption: str = ""
+
+    def between(self, src: str, dst: str) -> Peak | None:
+        """The peak of the link between two ends, as links name them."""
+        if self.within == self.across:
+            return self.within
+        one, other = self._owner(src), self._owner(dst)
+        if one is None or other is None:
+            return None
+        return self.within if one == other else self.across
+
+    def everywhere(self) -> Peak | None:
+        """The peak that all links have."""
+        return self.within if self.within == self.across else None
+
+    def _owner(self, end: str) -> str | None:
+        """The trace that an end is a device of; the longest, where one id begins with another."""
+        known = [each for each in self.trace_ids if end.startswith(f"{each}:")]
+        return max(known, key=len, default=None)
+
+
+def references(
+    link: str | None, peak_gb_s: float | None, box: str | None, gpus: Sequence[str | None], trace_ids: Sequence[str]
+) -> References:
+    """What a user named, else what the GPUs' names imply.
+
+    Args:
+        link: Id of a link, perhaps `…@bidirectional`, or `UNKNOWN`.
+        peak_gb_s: One-direction peak in GB/s.
+        box: Id of a machine.
+        gpus: Product names of all GPUs of all traces; None where one is not recorded.
+        trace_ids: The traces.
+
+    Raises:
+        UsageError: There is no such link or machine, or two options name the link.
+    """
+    ids = tuple(trace_ids)
+    if box is not None:
+        if link is not None or peak_gb_s is not None:
+            raise UsageError("--box names the links of a machine, and --link or --peak another.", "Leave one out.")
+        return replace(_of_box(box), trace_ids=ids)
+    if link == UNKNOWN:
+        if peak_gb_s is not None:
+            raise UsageError("--link unknown assumes nothing, and --peak names a rate.", "Leave one out.")
+        return References(trace_ids=ids)
+    if link is not None or peak_gb_s is not None:
+        named = resolve(link, peak_gb_s)
+        return References(named, named, ids)
+    return replace(_of_gpus(gpus), trace_ids=ids)
+
+
+def _of_box(box: str) -> References:
+    found = find_box(box)
+    intra = resolve(found.intra_link, None)
+    if intra is not None:
+        pair = float(found.pair_intra_one_way_peak_bytes_per_s)
+        intra = _scaled(intra, pair, f"catalogue: {found.id}, between two GPUs ({found.source})")
+    across = None
+    if found.nic_link is not None and found.nic_one_way_peak_per_gpu_bytes_per_s is not None:
+        nic = resolve(found.nic_link, None)
+        each = float(found.nic_one_way_peak_per_gpu_bytes_per_s)
+        across = nic and _scaled(nic, each, f"catalogue: {found.id}, adapters of one GPU ({found.source})")
+    text = f"traces are taken to be of different machines of the kind {found.name}, and one GPU to use its own adapters"
+    return References(intra, across, assumption=text)
+
+
+def _scaled(peak: Peak, bytes_per_s: float, source: str) -> Peak:
+    """A link of which a GPU has several, or a part: its practical share stays what it is."""
+    share = None if peak.practical_bytes_per_s is None else peak.practical_bytes_per_s / peak.bytes_per_s
+    practical = None if share is None else share * bytes_per_s
+    return replace(peak, bytes_per_s=bytes_per_s, source=source, practical_bytes_per_s=practical)
+
+
+def _of_gpus(gpus: Sequence[str | None]) -> References:
+    links = {None if name is None else link_of_gpu(name) for name in gpus}
+    found = links.pop() if len(links) == 1 else None
+    if found is None:
+        return References()
+    name = next(each for each in gpus if each is not None)
+    peak = resolve(found.id, None)
+    text = f"GPUs named {name} have {found.name} between them; --link says otherwise, --link {UNKNOWN} assumes nothing"
+    return References(peak and replace(peak, source=f"assumed of GPUs named {name}; {peak.source}"), assumption=text)
+
+
+def with_measured(found: References, ceiling: Ceiling, path: Path) -> References:
+    """The practical ceiling that a benchmark showed, instead of the catalogue's typical share.
+
+    Raises:
+        UsageError: No link is named that was measured.
+        InputError: The benchmark shows more than that link can carry.
+    """
+    shown = path.name.encode("utf-8", "backslashreplace").decode()
+    size = "" if ceiling.size_bytes is None else f" at {human_bytes(ceiling.size_bytes)}"
+    pairs = "" if ceiling.queue_pairs is None else f", {ceiling.queue_pairs} queue pairs"
+    memory = "" if ceiling.memory is None else f", {ceiling.memory} memory"
+    source = f"measured: {ceiling.test}{size}{pairs}{memory} ({shown}). {ceiling.note}"
+
+    def held(peak: Peak | None) -> Peak | None:
+        if peak is not None and ceiling.bytes_per_s > peak.bytes_per_s:
+            read_measured(path, peak.bytes_per_s)  # refuses it, but for clocks and rounding
+        return peak and replace(peak, practical_bytes_per_s=ceiling.bytes_per_s, practical_source=source)
+
+    if found.within is not None and found.within == found.across:
+        return replace(found, within=held(found.within), across=held(found.across))
+    within = ceiling.tool in _WITHIN_TOOLS
+    if (found.within if within else found.across) is None:
+        raise UsageError("--measured needs the link that was measured.", "Name it with --link ID, --peak or --box.")
+    return replace(found, within=held(found.within)) if within else replace(found, across=held(found.across))

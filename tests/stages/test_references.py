@@ -1,0 +1,156 @@
+"""Which link is held against which peak: as the user names it, as a machine has it, or as GPUs' names imply it."""
+
+from pathlib import Path
+
+import pytest
+
+from nsysparse.api import Options, analyse
+from nsysparse.catalog.loader import find_box, find_link, link_of_gpu
+from nsysparse.errors import InputError, UsageError
+from nsysparse.testing import TraceBuilder
+from nsysparse.theory.references import References, references
+
+SEND_RECV = "ncclDevKernel_SendRecv(args)"
+H100, H800 = "NVIDIA H100 80GB HBM3", "NVIDIA H800"
+# Of ib_write_bw: size, iterations, peak, average and message rate.
+PERFTEST = """
+                    RDMA_Write BW Test
+ Number of qps   : 4            Transport type : IB
+ Link type       : IB
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 8388608    5000             0.00               {rate}             {messages}
+---------------------------------------------------------------------------------------
+"""
+
+
+def trace(folder: Path, name: str, gpu: str, sides: tuple[str, ...]) -> Path:
+    """Processes of one machine, each with a device of its own, that send or receive once over one communicator."""
+    builder = TraceBuilder(schema="3.25", gpus=dict.fromkeys(range(4), gpu), duration=10**9)
+    for number, side in enumerate(sides):
+        rank = 0 if side == "ncclSend" else 1
+        process = builder.process(pid=10 + rank)
+        thread = process.thread(tid=20 + rank)
+        thread.nccl("ncclCommInitRank", 10, 90, communicator=9, nranks=2, rank=rank, device=rank)
+        thread.nccl(side, 1_000, 1_010, communicator=9, nbytes=200_000_000, peer=1 - rank)
+        launch = thread.launch(1_002, 1_004)
+        process.kernel(SEND_RECV, 2_000 + number, 10_002_000, device=rank, launch=launch, stream=20)
+    return builder.write(folder / f"{name}.sqlite")
+
+
+def one_machine(folder: Path, gpu: str = H100) -> list[Path]:
+    return [trace(folder, "both", gpu, ("ncclSend", "ncclRecv"))]
+
+
+def two_machines(folder: Path) -> list[Path]:
+    return [trace(folder, "p", H100, ("ncclSend",)), trace(folder, "d", H100, ("ncclRecv",))]
+
+
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [
+        (H100, "nvlink4-h100"), (H800, "nvlink4-h800"), ("NVIDIA H200", "nvlink4-h100"),
+        ("NVIDIA B200", "nvlink5-b200"),
+        ("NVIDIA A100-SXM4-80GB", "nvlink3-a100"), ("NVIDIA A800-SXM4-80GB", "nvlink3-a800"),
+        ("Tesla V100-SXM2-32GB", "nvlink2-v100"), ("NVIDIA H100 PCIe", None), ("NVIDIA H100 NVL", None),
+        ("NVIDIA H200 NVL", None), ("NVIDIA A100 80GB PCIe", None), ("NVIDIA L40S", None), ("", None),
+        ("synthetic GPU", None),
+    ],
+)  # fmt: skip
+def test_a_product_name_implies_its_link_where_it_leaves_no_doubt(name: str, link: str | None) -> None:
+    found = link_of_gpu(name)
+    assert (found and found.id) == link
+
+
+def test_gpus_of_one_trace_have_the_link_of_their_name_and_the_report_says_so(tmp_path: Path) -> None:
+    analysis = analyse(one_machine(tmp_path))
+    (link,) = analysis.links
+    assert link.peak_gb_s == 450
+    assert link.peak_source is not None
+    assert link.peak_source.startswith(f"assumed of GPUs named {H100}; catalogue: nvlink4-h100")
+    setting = analysis.settings["link"]
+    assert setting.value == "nvlink4-h100"
+    assert "--link unknown assumes nothing" in setting.source
+
+
+def test_an_export_model_is_not_its_chip(tmp_path: Path) -> None:
+    (link,) = analyse(one_machine(tmp_path, H800)).links
+    assert link.peak_gb_s == 200
+
+
+def test_between_traces_nothing_is_assumed(tmp_path: Path) -> None:
+    (link,) = analyse(two_machines(tmp_path)).links
+    assert link.peak_gb_s is None
+
+
+def test_unknown_assumes_nothing(tmp_path: Path) -> None:
+    analysis = analyse(one_machine(tmp_path), Options(link="unknown"))
+    assert [link.peak_gb_s for link in analysis.links] == [None]
+
+
+def test_gpus_of_several_kinds_imply_nothing() -> None:
+    assert references(None, None, None, [H100, H800], ["t"]) == References(trace_ids=("t",))
+    assert references(None, None, None, [H100, None], ["t"]) == References(trace_ids=("t",))
+    assert references(None, None, None, [], ["t"]) == References(trace_ids=("t",))
+
+
+def test_a_machine_has_a_link_inside_and_adapters_to_others(tmp_path: Path) -> None:
+    box = find_box("dgx-h100")
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    (within,) = analyse(one_machine(inside), Options(box="dgx-h100")).links
+    assert within.peak_gb_s == box.pair_intra_one_way_peak_bytes_per_s / 1e9 == 450
+    (across,) = analyse(two_machines(outside), Options(box="dgx-h100")).links
+    assert box.nic_one_way_peak_per_gpu_bytes_per_s is not None
+    assert across.peak_gb_s == box.nic_one_way_peak_per_gpu_bytes_per_s / 1e9 == 50
+
+
+def test_an_end_that_is_no_device_is_neither_within_nor_across() -> None:
+    known = references(None, None, "dgx-h100", [], ["p", "p:1"])
+    assert known.between("p:gpu0", "p:gpu1") == known.within
+    assert known.between("p:gpu0", "p:1:gpu0") == known.across
+    assert known.between("p:gpu0", "9:1") is None
+    assert known.everywhere() is None
+
+
+@pytest.mark.parametrize(
+    ("link", "peak", "box"), [("ib-ndr", None, "dgx-h100"), (None, 5.0, "dgx-h100"), ("unknown", 5.0, None)]
+)
+def test_two_options_do_not_name_one_link(link: str | None, peak: float | None, box: str | None) -> None:
+    with pytest.raises(UsageError, match="names"):
+        references(link, peak, box, [], [])
+
+
+def test_a_measured_ceiling_takes_the_place_of_what_is_typical(tmp_path: Path) -> None:
+    file = tmp_path / "ib.txt"
+    file.write_text(PERFTEST.format(rate="392.30", messages="0.005846"))
+    analysis = analyse(two_machines(tmp_path), Options(link="ib-ndr", measured=file))
+    (link,) = analysis.links
+    assert link.peak_gb_s == 50
+    assert link.practical_gb_s == pytest.approx(49.0375)
+    assert link.practical_source is not None
+    assert link.practical_source.startswith("measured: ib_write_bw at 8.39 MB, 4 queue pairs (ib.txt).")
+    assert analysis.settings["measured"].value == "ib.txt"
+
+
+def test_more_than_the_link_can_carry_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "ib.txt"
+    file.write_text(PERFTEST.format(rate="792.30", messages="0.011806"))
+    with pytest.raises(InputError, match="more than the link's"):
+        analyse(two_machines(tmp_path), Options(link="ib-ndr", measured=file))
+
+
+def test_a_measurement_needs_the_link_that_was_measured(tmp_path: Path) -> None:
+    file = tmp_path / "ib.txt"
+    file.write_text(PERFTEST.format(rate="392.30", messages="0.005846"))
+    with pytest.raises(UsageError, match="needs the link"):
+        analyse(two_machines(tmp_path), Options(measured=file))
+
+
+def test_without_a_measurement_the_report_has_the_command_for_one(tmp_path: Path) -> None:
+    analysis = analyse(two_machines(tmp_path), Options(link="ib-ndr"))
+    (fix,) = (reason.fix for reason in analysis.reasons if reason.path == "/settings/measured/value")
+    assert fix.startswith("ib_write_bw -s 200000000 -q 4 --use_cuda=0")
+    assert fix.endswith("# then --measured FILE")
+    assert find_link("ib-ndr").kind == "infiniband"
