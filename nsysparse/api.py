@@ -150,61 +150,98 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     asked = options or Options()
     _check(asked)
     presets = load(asked.presets, asked.request_pattern)
-    speaking: set[str] = set()
-    traces, parts, all_scopes, requests = [], [], [], []
-    anomalies: Counter[str] = Counter()
-    roles: dict[str, tuple[str | None, str | None]] = {}
-    marked: set[int] = set()
-    next_id = 0
     told_roles = _told_roles(paths, asked.roles)
+    anomalies: Counter[str] = Counter()
+    parts: list[_Part] = []
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
-        trace, scopes, heard = _read(path, trace_id, presets, all_gpu_work=False)
-        speaking.update(each.name for each in heard)
-        scopes = _normalised(scopes, asked, anomalies)
-        numbered = _numbered(_standing(trace, scopes, anomalies, asked), next_id)
-        next_id += numbered.height
-        anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height
-        decided = with_purpose(numbered, scopes, communicators_with_collectives(trace))
-        of_processes = process_roles(decided, scopes, told_roles.get(trace_id))
-        parts.append(with_role(annotate(decided, scopes, anomalies), of_processes))
-        roles[trace_id] = trace_role(of_processes, decided)
-        requests.append(_announcements(scopes, trace_id))
-        all_scopes.append(scopes)
-        marked |= set(process_fact(scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls().to_list())
-        anomalies += trace.anomalies
-        traces.append(trace)
-    _require_distinct(traces)
+        first = sum(part.transfers.height for part in parts)
+        parts.append(_part(path, trace_id, presets, asked, told_roles.get(trace_id), first, anomalies))
+    _require_distinct([part.trace for part in parts])
+    _note_silent(parts, presets, asked, anomalies)
     progress("pairing and attributing transfers")
-    layer_count = _layer_count(asked) or (marked.pop() if len(marked) == 1 else None)
-    inferred = [
-        by_issue_order(part, scopes, layer_count, anomalies) for part, scopes in zip(parts, all_scopes, strict=True)
-    ]
-    paired = share_time(pair(pl.concat(inferred), anomalies))
-    compute = pl.concat([trace.compute for trace in traces])
+    layer_count = _layer_count(asked) or _marked_layers(parts)
+    ordered = [by_issue_order(part.transfers, part.scopes, layer_count, anomalies) for part in parts]
+    paired = share_time(pair(pl.concat(ordered), anomalies))
+    compute = pl.concat([part.trace.compute for part in parts])
     paired = agree_between_sides(with_times(paired, compute), anomalies)
     if asked.overlap:
-        told = [
-            by_overlap(paired.filter(trace_id=trace.trace_id), scopes, anomalies)
-            for trace, scopes in zip(traces, all_scopes, strict=True)
-        ]
+        told = [by_overlap(paired.filter(trace_id=part.trace.trace_id), part.scopes, anomalies) for part in parts]
         paired = paired.select("transfer_id").join(pl.concat(told), on="transfer_id", maintain_order="left")
-    announced = _announced(requests)
+    announced = _announced([_announcements(part.scopes, part.trace.trace_id) for part in parts])
     prompts = announced.drop_nulls("prompt_tokens").select("request_id", "prompt_tokens")
     divided = shares(paired, layer_count, anomalies, dict(prompts.iter_rows()))
     if asked.normalize_request is None:
         named = paired.join(divided.drop_nulls("request_id"), on="transfer_id")
         ids = named.group_by("trace_id", maintain_order=True).agg(pl.col("request_id").unique())["request_id"]
         differ_by_suffix([set(each) for each in ids.to_list()], anomalies)
+    speaking = {each.name for part in parts for each in part.heard} - {OPTION}
     return Study(
-        traces=tuple(traces),
+        traces=tuple(part.trace for part in parts),
         transfers=Transfers.validate(settled(paired, divided).select(Transfers.column_names())),
         shares=Shares.validate(divided.join(paired.filter("is_movement"), on="transfer_id", how="semi")),
         requests=announced,
-        roles=roles,
-        presets=tuple(each.shown for each in presets if each.name in speaking - {OPTION}),
+        roles={part.trace.trace_id: part.role for part in parts},
+        presets=tuple(each.shown for each in presets if each.name in speaking),
         anomalies=anomalies,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One trace, and what its own ranges say of its transfers.
+
+    Attributes:
+        trace: The trace.
+        scopes: Its ranges that a preset knows, ids of requests as asked.
+        transfers: From `annotate`, with roles.
+        role: Of the trace, and what says so.
+        heard: The presets that are active in it.
+    """
+
+    trace: Trace
+    scopes: ScopeTable
+    transfers: pl.DataFrame
+    role: tuple[str | None, str | None]
+    heard: tuple[Preset, ...]
+
+
+def _part(
+    path: Path,
+    trace_id: str,
+    presets: Sequence[Preset],
+    asked: Options,
+    told_role: str | None,
+    first: int,
+    anomalies: Counter[str],
+) -> _Part:
+    """Read one trace, find its transfers and let its ranges speak of them; `first` is the number of the first."""
+    trace, recorded, heard = _read(path, trace_id, presets, all_gpu_work=False)
+    scopes = _normalised(recorded, asked, anomalies)
+    numbered = _numbered(_standing(trace, scopes, anomalies, asked), first)
+    anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height
+    decided = with_purpose(numbered, scopes, communicators_with_collectives(trace))
+    of_processes = process_roles(decided, scopes, told_role)
+    transfers = with_role(annotate(decided, scopes, anomalies), of_processes)
+    anomalies += trace.anomalies
+    return _Part(trace, scopes, transfers, trace_role(of_processes, decided), heard)
+
+
+def _note_silent(parts: Sequence[_Part], presets: Sequence[Preset], asked: Options, anomalies: Counter[str]) -> None:
+    """Count what was asked for and finds nothing: files of presets, the pattern of requests."""
+    known = {rule.partition("/")[0] for part in parts for rule in part.scopes.words("rule")}
+    users = {each.name for each in presets if each.origin is not None}
+    if asked.request_pattern is not None:
+        users.add(OPTION)
+    if silent := len(users - known):
+        anomalies["presets-find-nothing"] += silent
+
+
+def _marked_layers(parts: Sequence[_Part]) -> int | None:
+    """How many layers the marks of all traces say the model has, where they agree."""
+    told = [process_fact(part.scopes, "layers")["layers"].cast(pl.Int64, strict=False).drop_nulls() for part in parts]
+    marked = pl.concat(told).unique().to_list()
+    return int(marked[0]) if len(marked) == 1 else None
 
 
 def _read(
@@ -399,6 +436,9 @@ def _normalised(scopes: ScopeTable, asked: Options, anomalies: Counter[str]) -> 
     """Scopes whose request ids are normalised, where that is asked for."""
     if (pattern := asked.normalize_request) is None:
         return scopes
+    texts = [text for name in ("request", "requests") for text in scopes.words(name)]
+    if texts and normalise_texts(pl.Series(texts), pattern).to_list() == texts:
+        anomalies["normaliser-changes-nothing"] += 1
     named = (scopes.select("process", request=name) for name in ("request", "requests"))
     collided = collisions(pl.concat(named), pattern)
     if collided:

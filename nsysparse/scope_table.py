@@ -41,6 +41,11 @@ class ScopeTable:
         names = [name for each in asked for name in ([each] if isinstance(each, str) else each.meta.root_names())]
         return self._beside(names).select(*columns, **named)
 
+    def words(self, name: str) -> list[str]:
+        """What a column says that stands with the texts, each text once, sorted."""
+        found: list[str] = self._words[name].drop_nulls().unique().sort().to_list()
+        return found
+
     def with_words(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> "ScopeTable":
         """The same ranges with other words: `change` gets these and keeps `label_id`."""
         return ScopeTable(self._ranges, change(self._words))

@@ -63,6 +63,10 @@ MESSAGES = {
     " one",
     "request-ids-differ-by-suffix": "requests whose ids differ between the traces only by a suffix of eight hex digits;"
     " --normalize-request '^(.*)-[0-9a-f]{8}$' makes them one",
+    "normaliser-changes-nothing": "traces of which --normalize-request changes no request id: the pattern does not"
+    " match them",
+    "presets-find-nothing": "preset files, or the pattern of --request-pattern, that know no range of any trace:"
+    " `nsysparse presets check FILE TRACE` shows what they find",
     "order-and-request-differ": "sends whose request is one by their order and another by the only one in flight: they"
     " are given to neither",
     "order-needs-layers": "sends whose layer may follow from their order: name the number of layers with --layers N or"

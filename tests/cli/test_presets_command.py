@@ -199,6 +199,15 @@ def test_a_request_pattern_leaves_annotations_what_they_are(tmp_path: Path) -> N
     assert (row["transport"], row["layer"], row["request_id"], row["bytes"]) == ("annotated", 2, "r7", 64)
 
 
+def test_what_was_asked_for_and_finds_nothing_is_told(mine: Path, sample: Callable[[str], Path]) -> None:
+    path = sample("synthetic/pd-oneprofile.sqlite")
+    options = Options(presets=(str(mine),), request_pattern="nobody says (this)", normalize_request="^(x+)y$")
+    codes = {row.code: row.count for row in analyse([path], options).warnings}
+    assert codes["presets-find-nothing"] == 2
+    assert codes["normaliser-changes-nothing"] == 1
+    assert not {"presets-find-nothing", "normaliser-changes-nothing"} & {row.code for row in analyse([path]).warnings}
+
+
 def test_names_restrict_what_speaks(sample: Callable[[str], Path]) -> None:
     path = sample("synthetic/pd-oneprofile.sqlite")
     assert analyse([path]).layers
