@@ -31,8 +31,8 @@ class CacheType:
 
 _WIDE_BYTES = 2
 
-# Scales of 2 bytes (FP16) or 4 (FP32) per group of 128 or 32 are what quantisers commonly keep; an asymmetric 4-bit type
-# has a zero point of the scale's size beside it, as in KIVI: https://arxiv.org/abs/2402.02750
+# A scale is FP16 or FP32. An asymmetric type has a zero point beside it, as LMDeploy keeps both per head and token, so
+# per 128 values of common heads: https://lmdeploy.readthedocs.io/en/latest/quantization/kv_quant.html
 _TYPES = (
     CacheType("16-bit", "FP16 or BF16", 16),
     # "fp8" of vLLM: scales per tensor lie outside the cache: https://github.com/vllm-project/vllm/pull/47043
