@@ -48,17 +48,34 @@ def stated(groups: Sequence[LayerGroup]) -> Stated:
     )
 
 
-def entry_bytes(group: Attention, dtype_bytes: int) -> int:
-    """Bytes that one token adds to one layer of the group."""
+class Entry(NamedTuple):
+    """What one token adds to one layer: for each of `heads`, a vector of each of `widths` values in the cache's type.
+
+    `own_bytes` have a type of their own, whatever the cache's is.
+    """
+
+    heads: int
+    widths: tuple[int, ...]
+    own_bytes: int = 0
+
+
+def entry(group: Attention) -> Entry:
+    """What one token adds to one layer of the group; a latent counts as one head with one vector."""
     match group:
         case FullAttention() | WindowedAttention():
             value_dim = group.head_dim if group.v_head_dim is None else group.v_head_dim
-            return group.kv_heads * (group.head_dim + value_dim) * dtype_bytes
+            return Entry(group.kv_heads, (group.head_dim, value_dim))
         case Latent():
-            return (group.kv_lora_rank + group.qk_rope_head_dim) * dtype_bytes
+            return Entry(1, (group.kv_lora_rank + group.qk_rope_head_dim,))
         case IndexedLatent():
-            # The indexer's keys are FP8 with a scale in every engine, so their size ignores `dtype_bytes`.
-            return (group.kv_lora_rank + group.qk_rope_head_dim) * dtype_bytes + group.index_bytes_per_token
+            # The indexer's keys are FP8 with a scale in every engine.
+            return Entry(1, (group.kv_lora_rank + group.qk_rope_head_dim,), group.index_bytes_per_token)
+
+
+def entry_bytes(group: Attention, dtype_bytes: int) -> int:
+    """Bytes that one token adds to one layer of the group, `dtype_bytes` for each value of the cache's type."""
+    heads, widths, own_bytes = entry(group)
+    return heads * sum(widths) * dtype_bytes + own_bytes
 
 
 def state_bytes(group: Recurrent) -> int:
