@@ -37,7 +37,9 @@ from nsysparse.sharing import share_time
 from nsysparse.source import nccl_domain
 from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
+from nsysparse.theory.dtypes import default_type
 from nsysparse.theory.references import References, references, with_measured
+from nsysparse.theory.served import served
 from nsysparse.timing import with_times
 from nsysparse.transports import find_all
 from nsysparse.transports.nccl import BUFFER_BYTES, with_buffers
@@ -60,6 +62,9 @@ class Options:
         box: Machine id from the catalogue, which names the links within it and between two of them.
         measured: What a bandwidth benchmark printed for the link: its practical ceiling.
         model: Model id from the catalogue, or the path of a Hugging Face `config.json` or of its folder.
+        tp: Tensor-parallel ranks of the side that sends, for the bytes that its model says; 1 unless given.
+        kv_dtype: Type of cached values (`nsysparse.theory.dtypes`); 16-bit unless given.
+        wire_dtype: Their type while they cross; that of the cache unless given.
         layers: Number of layers, for annotations that say `layer=all`.
         threshold: Share of the time to first token over which the KV gap is too much.
         nccl_buffsize: NCCL_BUFFSIZE of the run in bytes, where it was not NCCL's default.
@@ -76,6 +81,9 @@ class Options:
     box: str | None = None
     measured: Path | None = None
     model: str | None = None
+    tp: int | None = None
+    kv_dtype: str | None = None
+    wire_dtype: str | None = None
     layers: int | None = None
     threshold: float = DEFAULT_THRESHOLD
     purpose: str = DEFAULT_PURPOSE
@@ -117,6 +125,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     asked = options or Options()
     _check(asked)
     model = find_model(asked.model) if asked.model else None
+    as_served = served(model, asked.tp, asked.kv_dtype, asked.wire_dtype)
     references(asked.link, asked.peak_gb_s, asked.box, (), ())  # a name that is none is told before anything is read
     ceiling = None if asked.measured is None else read_measured(asked.measured)
     study = study_traces(paths, asked, progress)
@@ -133,7 +142,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
         _settings(asked, study.presets, model, known),
         _notice(study.traces),
         study.anomalies,
-        model,
+        as_served,
         known,
     )
 
@@ -532,9 +541,9 @@ def _settings(asked: Options, presets: Sequence[str], model: Model | None, known
         "box": given(asked.box),
         "measured": given(shown_name(asked.measured.name) if asked.measured else None),
         "model": given(shown_model(model) if model else None),
-        "tp": absent,
-        "kv_dtype": Setting("16-bit", "default"),
-        "wire_dtype": absent,
+        "tp": Setting(asked.tp or 1, "option" if asked.tp else "default"),
+        "kv_dtype": Setting(asked.kv_dtype or default_type().id, "option" if asked.kv_dtype else "default"),
+        "wire_dtype": given(asked.wire_dtype),
         "presets": Setting(list(presets), "option" if asked.presets else "detected"),
         "request_pattern": given(asked.request_pattern),
         "normalize_request": given(asked.normalize_request),

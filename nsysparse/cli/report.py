@@ -51,6 +51,9 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
     help="The model served, e.g. llama-3-70b (`nsysparse models list`), or its Hugging Face config.json.",
 )
 @study_options
+@click.option("--tp", type=click.IntRange(1, 1024), metavar="N", help="Tensor-parallel ranks that send; default 1.")
+@click.option("--kv-dtype", metavar="TYPE", help="Type of the model's cached values, e.g. fp8; default 16-bit.")
+@click.option("--wire-dtype", metavar="TYPE", help="Their type while they cross, where the server compresses them.")
 @click.option(
     "--purpose",
     type=click.Choice(list(PURPOSES)),
@@ -69,6 +72,9 @@ def command(
     measured: Path | None,
     peak_gb_s: float | None,
     model: str | None,
+    tp: int | None,
+    kv_dtype: str | None,
+    wire_dtype: str | None,
     purpose: str,
     **known: Unpack[StudyArguments],
 ) -> None:
@@ -92,7 +98,15 @@ def command(
     from nsysparse.source.inputs import find_inputs
 
     options = replace(
-        options_of(purpose, **known), link=link, box=box, measured=measured, peak_gb_s=peak_gb_s, model=model
+        options_of(purpose, **known),
+        link=link,
+        box=box,
+        measured=measured,
+        peak_gb_s=peak_gb_s,
+        model=model,
+        tp=tp,
+        kv_dtype=kv_dtype,
+        wire_dtype=wire_dtype,
     )
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)

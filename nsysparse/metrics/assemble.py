@@ -20,12 +20,12 @@ from nsysparse.analysis import (
     Theory,
     TraceFacts,
 )
-from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_link
 from nsysparse.errors import UsageError
 from nsysparse.measured.commands import Op, command_for
 from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
 from nsysparse.metrics.counters import plausibility
+from nsysparse.metrics.findings import differs, findings
 from nsysparse.metrics.links import links, message_sizes, with_ends
 from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.ports import ports
@@ -34,9 +34,9 @@ from nsysparse.metrics.reasons import reasons
 from nsysparse.metrics.totals import excluded, totals
 from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
-from nsysparse.theory.kv_cache import bytes_per_token
 from nsysparse.theory.links import Peak
 from nsysparse.theory.references import References
+from nsysparse.theory.served import Served
 from nsysparse.units import GB
 
 
@@ -47,7 +47,7 @@ def assemble(
     settings: Mapping[str, Setting],
     notice: Notice | None,
     anomalies: Counter[str],
-    model: Model | None,
+    model: Served | None,
     known: References,
 ) -> Analysis:
     """All numbers of a report, with a reason for each that is unknown.
@@ -59,7 +59,7 @@ def assemble(
         settings: What was asked, and by whom.
         notice: What the reader must know first.
         anomalies: What the stages counted.
-        model: The model served, if named.
+        model: The model as it is served, if named.
         known: What the links are, as far as that is known.
     """
     ended = with_sure(with_ends(measured), measured)
@@ -69,7 +69,7 @@ def assemble(
     too_fast = sum(link.inconsistent_count for link in found_links)
     if too_fast:
         anomalies = anomalies + Counter({"rates-above-peak": too_fast})
-    off = sum(_differs(request) for request in found_requests)
+    off = sum(differs(request) for request in found_requests)
     if off:
         anomalies = anomalies + Counter({"bytes-differ-from-model": off})
     threshold = settings["threshold"].value
@@ -100,7 +100,7 @@ def assemble(
         clocks=None,
         theory=_theory(found_links, found_requests, model),
         whatif=None,
-        findings=(),
+        findings=findings(found_requests, model),
         reasons=(),
         warnings=warnings(anomalies),
     )
@@ -125,13 +125,6 @@ def _whole_device(peak: Peak | None) -> dict[str, float]:
     if link.scope != "gpu":
         return {}
     return {link.kind: link.one_way_peak_bytes_per_s / GB if at else peak.gb_s}
-
-
-def _differs(request: Request) -> bool:
-    """Whether a request moved clearly more or less than its model says."""
-    if request.bytes is None or not request.expected_bytes:
-        return False
-    return abs(request.bytes - request.expected_bytes) > MODEL_TOLERANCE * request.expected_bytes
 
 
 def _would_show(facts: TraceFacts) -> bool:
@@ -167,7 +160,6 @@ def _with_command(found: Sequence[Reason], measured: Measured, known: References
     )
 
 
-MODEL_TOLERANCE = 0.05
 NS_PER_MS = 1_000_000
 _METRICS = (
     "wire_gb_s", "kernel_gb_s", "delivered_gb_s", "message_bytes", "peer_wait_ms", "exposed_ms", "kv_gap_ms",
@@ -190,11 +182,11 @@ def _summary(sure: pl.DataFrame) -> dict[str, Distribution | None]:
     return {name: known.get(name) for name in _METRICS}
 
 
-def _theory(found_links: Sequence[Link], found_requests: Sequence[Request], model: Model | None) -> Theory:
+def _theory(found_links: Sequence[Link], found_requests: Sequence[Request], model: Served | None) -> Theory:
     expected = [request.expected_bytes for request in found_requests]
     known = [value for value in expected if value is not None]
     return Theory(
-        kv_bytes_per_token=bytes_per_token(model) if model else None,
+        kv_bytes_per_token=model.token_bytes() if model else None,
         expected_bytes=sum(known) if expected and len(known) == len(expected) else None,
         by_link=tuple(
             LinkTheory(link=link.link_key, line_rate_ns=link.theoretical_ns, practical_ns=link.practical_ns)

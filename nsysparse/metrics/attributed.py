@@ -5,9 +5,8 @@ from typing import Any
 import polars as pl
 
 from nsysparse.analysis import Cell, Coverage, Layer, Request, Unattributed
-from nsysparse.catalog.entries import Model
 from nsysparse.metrics.measured import DEVICE, WIRE_PARTS, Measured, busy, known_sum, known_sum_expr
-from nsysparse.theory.kv_cache import kv_bytes
+from nsysparse.theory.served import Served
 
 NO_PROVENANCE = "none"
 
@@ -29,13 +28,13 @@ def layers(measured: Measured) -> tuple[Layer, ...]:
     )
 
 
-def requests(measured: Measured, announced: pl.DataFrame, model: Model | None) -> tuple[Request, ...]:
+def requests(measured: Measured, announced: pl.DataFrame, known: Served | None) -> tuple[Request, ...]:
     """What each request's transfers cost, by request id.
 
     Args:
         measured: Movements and shares.
         announced: What request ranges say: `request_id`, `start_ns`, `prompt_tokens`, one row per id.
-        model: For the bytes that a prompt of known length must move.
+        known: The model as it is served, for the bytes that a prompt of known length must move.
     """
     told = {row["request_id"]: row for row in announced.iter_rows(named=True)}
     found = []
@@ -48,7 +47,7 @@ def requests(measured: Measured, announced: pl.DataFrame, model: Model | None) -
                 start_ns=said["start_ns"],
                 movement_count=row["movement_count"],
                 bytes=row["bytes"],
-                expected_bytes=kv_bytes(model, tokens) if model and tokens is not None else None,
+                expected_bytes=known.request_bytes(tokens) if known and tokens is not None else None,
                 time_ns=row["time_ns"],
                 busy_ns=row["busy_ns"],
                 wire_ns=row["wire_ns"],

@@ -90,6 +90,7 @@ RULES = (
     Rule("/settings/measured/value", NEEDS_OPTION, "no benchmark's output is given, so a practical ceiling is what"
          " others measured", "--measured FILE (docs/reference/measured.md)"),
     Rule("/settings/model/value", NEEDS_OPTION, "no model is named", _MODEL_FIX),
+    Rule("/settings/wire_dtype/value", NEEDS_OPTION, "values are taken to cross as they are kept", "--wire-dtype TYPE"),
     Rule("/settings/layers/value", NEEDS_OPTION, "the number of layers matters only for `layer=all` and where the"
          " order of sends tells layers", "--layers N"),
     Rule("/settings/normalize_request/value", NEEDS_OPTION, "ids of requests are taken as they are",
@@ -97,7 +98,7 @@ RULES = (
     Rule("/settings/roles/value", NEEDS_OPTION, "the traces themselves tell their roles, or nothing does", _ROLE_FIX),
     Rule("/settings/request_pattern/value", NEEDS_OPTION, "only presets name requests", "--request-pattern REGEX"),
     *(Rule(f"/settings/{name}/value", NOT_MEASURED, "not an option of this version") for name in (
-        "tp", "wire_dtype", "time_range", "clock",
+        "time_range", "clock",
     )),
     Rule("/totals/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/totals/bytes_known_share", NOT_APPLICABLE, "there is no movement to know the bytes of"),

@@ -1,0 +1,84 @@
+"""What requests moved against what their model keeps as it is served: a difference is a finding, and says why."""
+
+from pathlib import Path
+
+import pytest
+
+from nsysparse.analysis import Analysis
+from nsysparse.api import Options, analyse
+from nsysparse.catalog.loader import find_model
+from nsysparse.errors import UsageError
+from nsysparse.testing import TraceBuilder
+from nsysparse.theory.dtypes import cache_type
+from nsysparse.theory.kv_cache import sequence_bytes
+from nsysparse.theory.layout import layout
+
+LLAMA, QWEN = "llama-3-70b", "qwen3-235b-a22b"
+TOKENS = (128, 512)
+
+
+def moved(folder: Path, sizes: tuple[int, ...], **options: object) -> Analysis:
+    """Requests of these prompts, each annotated whole."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**9)
+    thread = builder.process(pid=1).thread(tid=1)
+    for number, (tokens, nbytes) in enumerate(zip(TOKENS, sizes, strict=True)):
+        at = 10_000 * (number + 1)
+        thread.start_end(f"kv_request request=r{number} prompt={tokens}", at, at + 9_000)
+        thread.start_end(f"kv_transfer op=put request=r{number} layer=all bytes={nbytes}", at + 100, at + 5_000)
+    return analyse([builder.write(folder / "t.sqlite")], Options(**{"model": LLAMA, **options}))  # type: ignore[arg-type]
+
+
+def expected(model: str = LLAMA, *, kv_dtype: str = "16-bit", tp: int = 1) -> tuple[int, ...]:
+    kind, ranks = cache_type(kv_dtype), layout(tp)
+    return tuple(sequence_bytes(find_model(model), tokens, layout=ranks, kv_dtype=kind) for tokens in TOKENS)
+
+
+def test_what_agrees_is_no_finding(tmp_path: Path) -> None:
+    analysis = moved(tmp_path, expected())
+    assert analysis.findings == ()
+    assert tuple(request.expected_bytes for request in analysis.requests) == expected()
+    assert analysis.theory.kv_bytes_per_token == 327_680
+
+
+@pytest.mark.parametrize("kv_dtype", ["fp8", "int8", "int4", "int4-g32"])
+def test_a_smaller_type_of_the_cache_explains_itself(kv_dtype: str, tmp_path: Path) -> None:
+    sizes = expected(kv_dtype=kv_dtype)
+    (finding,) = moved(tmp_path, sizes).findings
+    assert finding.id == "bytes-against-model"
+    assert "2 requests moved" in finding.title
+    assert f"--kv-dtype {kv_dtype} " in finding.advice.partition("would explain it")[0]
+    agreed = moved(tmp_path, sizes, kv_dtype=kv_dtype)
+    assert agreed.findings == ()
+    assert agreed.settings["kv_dtype"].value == kv_dtype
+
+
+def test_duplicated_heads_explain_themselves(tmp_path: Path) -> None:
+    sizes = expected(QWEN, tp=8)
+    (finding,) = moved(tmp_path, sizes, model=QWEN).findings
+    assert finding.advice.startswith("--tp 8 or --kv-dtype fp32 would explain it")
+    assert "2 times" in finding.title
+    assert moved(tmp_path, sizes, model=QWEN, tp=8).findings == ()
+
+
+def test_what_no_factor_explains_names_the_usual_causes(tmp_path: Path) -> None:
+    first, second = expected()
+    (less,) = moved(tmp_path, (first // 3, second // 4)).findings
+    assert "prefix-cache hits" in less.advice
+    assert "0.25 to 0.333" in less.title
+    (more,) = moved(tmp_path, (first * 3, second * 4)).findings
+    assert "--tp" in more.advice
+
+
+def test_compressed_only_for_the_crossing(tmp_path: Path) -> None:
+    sizes = expected(kv_dtype="int8")
+    analysis = moved(tmp_path, sizes, wire_dtype="int8")
+    assert analysis.findings == ()
+    assert analysis.theory.kv_bytes_per_token == 327_680
+    with pytest.raises(UsageError, match="saves nothing"):
+        moved(tmp_path, sizes, kv_dtype="fp8", wire_dtype="int8")
+
+
+@pytest.mark.parametrize("option", [{"tp": 2}, {"kv_dtype": "fp8"}, {"wire_dtype": "fp8"}])
+def test_how_a_model_is_served_needs_the_model(option: dict[str, object], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no model is named"):
+        moved(tmp_path, expected(), model=None, **option)
