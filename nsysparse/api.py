@@ -538,7 +538,7 @@ def _settings(asked: Options, presets: Sequence[str], model: Model | None, known
         "threshold": Setting(asked.threshold, "default" if asked.threshold == DEFAULT_THRESHOLD else "option"),
         "link": _link_setting(asked, known),
         "peak_gb_s": given(asked.peak_gb_s),
-        "box": given(asked.box),
+        "box": Setting(asked.box, f"option: {known.assumption}") if asked.box else given(None),
         "measured": given(shown_name(asked.measured.name) if asked.measured else None),
         "model": given(shown_model(model) if model else None),
         "tp": Setting(asked.tp or 1, "option" if asked.tp else "default"),
