@@ -196,7 +196,7 @@ def _histogram(named: str, column: str | None) -> "Histogram":
 
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs([named], stack)
-        found = histogram(f"requests of {' + '.join(path.name for path in paths)}", prompt_lengths(paths, tell))
+        found = histogram(f"{' + '.join(path.name for path in paths)}, announced", prompt_lengths(paths, tell))
     if not found.total:
         raise InputError(
             f"{Path(named).name}: no request in it says how long its prompt is.",

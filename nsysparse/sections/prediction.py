@@ -67,7 +67,7 @@ def _answer(prediction: Prediction) -> Callout:
     if first.batch > 1:
         text += f" of each of {first.batch:,} requests"
     fixed_part = " and a fixed state" if prediction.state_bytes else ""
-    note = f"{prediction.kv_bytes_per_token:,} bytes per token{fixed_part}, kept in {prediction.kv_dtype}"
+    note = f"{prediction.kv_bytes_per_token:,} bytes per token{fixed_part}, {prediction.kv_dtype}"
     return Callout("verdict", "Predicted, not measured", f"{text}.", "doubt", note=note)
 
 

@@ -47,8 +47,8 @@ def _above(step_ns: int, values: list[float | None]) -> Filled:
 def _meaning(prediction: Prediction) -> list[Block]:
     if prediction.benefit_ns is None:
         return []
-    cost = "" if prediction.fixed_cost_ns is None else " and its fixed cost"
-    text = f"It pays where the transfer{cost} takes less than the {human_ns(prediction.benefit_ns)} that it gains."
+    what = "takes" if prediction.fixed_cost_ns is None else "and its fixed cost take"
+    text = f"It pays where the transfer {what} less than the {human_ns(prediction.benefit_ns)} that it gains."
     return [Paragraph(text)]
 
 

@@ -43,7 +43,7 @@ def times_blocks(prediction: Prediction) -> list[Block]:
     heading = Heading("Times", "times")
     blocks: list[Block] = [heading, *_side_by_side(prediction), *_pipelined(prediction)]
     if any(row.link and "@" in row.link for row in rows):
-        text = "`@bidirectional` adds both directions, as vendors do; a transfer uses one, so it takes twice as long."
+        text = "What ends in @bidirectional adds both directions, as vendors do. A transfer uses only one."
         blocks.append(Paragraph(text, "muted"))
     sources = "; ".join(dict.fromkeys(f"{shown_link(row.link)}: {row.practical_source or 'unknown'}" for row in rows))
     return [*blocks, table("Times", columns, "times-table"), Paragraph(f"In practice, by link: {sources}.", "muted")]
@@ -80,8 +80,8 @@ def _pipelined(prediction: Prediction) -> list[Block]:
     if prediction.fixed_cost_ns is not None:
         cost = f" and costs {human_ns(prediction.fixed_cost_ns)} beside its bytes"
     text = (
-        f"Each of {counted(prediction.layer_count, 'layer')} is sent once computed, which takes "
-        f"{human_ns(prediction.layer_ns)}, whatever the row's size{cost}. Layers are taken to be of one size."
+        f"Each of {counted(prediction.layer_count, 'layer')} is sent once computed, which is taken to last "
+        f"{human_ns(prediction.layer_ns)} in every row{cost}. Layers are taken to be of one size."
     )
     return [Paragraph(text)]
 
@@ -111,7 +111,7 @@ def critical_blocks(prediction: Prediction) -> list[Block]:
     blocks: list[Block] = [
         Heading("Critical length", "critical-length"),
         Paragraph(f"Up to which length one request crosses within one decode step of {step_text(step)}."),
-        table("Critical length", columns, "critical-table"),
+        table("By link", columns, "critical-table"),
     ]
     why = [
         reason.message
