@@ -31,8 +31,8 @@ class CacheType:
 
 _WIDE_BYTES = 2
 
-# A scale is FP16 or FP32. An asymmetric type has a zero point beside it, as LMDeploy keeps both per head and token, so
-# per 128 values of common heads: https://lmdeploy.readthedocs.io/en/latest/quantization/kv_quant.html
+# A scale is FP16 or FP32, and an asymmetric type has a zero point beside it. LMDeploy keeps both per head and token, so
+# per 128 values of common heads: https://github.com/InternLM/lmdeploy/blob/main/docs/en/quantization/kv_quant.md
 _TYPES = (
     CacheType("16-bit", "FP16 or BF16", 16),
     # "fp8" of vLLM: scales per tensor lie outside the cache: https://github.com/vllm-project/vllm/pull/47043
@@ -40,7 +40,7 @@ _TYPES = (
     CacheType("fp8-g128", "FP8, a 2-byte scale per 128 values", 8, 128, 2),
     CacheType("fp8-g128-fp32", "FP8, a 4-byte scale per 128 values", 8, 128, 4),
     # "fp8_ds_mla" of vLLM: 512 FP8 values, four FP32 scales, 64 BF16 values = 656 bytes:
-    # https://github.com/vllm-project/vllm/pull/48439
+    # https://github.com/vllm-project/vllm/pull/48439, https://github.com/flashinfer-ai/flashinfer/issues/2426
     CacheType("fp8-mla", "FP8 latent of 512 packed with a 16-bit rotary part of 64", 8, 128, 4, 576, 64),
     CacheType("int8", "INT8, a 2-byte scale per 128 values", 8, 128, 2),
     CacheType("int4", "INT4, a 2-byte scale and zero point per 128 values", 4, 128, 4),

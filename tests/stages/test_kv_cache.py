@@ -1,6 +1,7 @@
-"""Cache sizes: published results, and every model of the catalogue against a count that lists what is kept."""
+"""Cache sizes: every model of the catalogue against a count that lists what is kept, and types of values."""
 
 import tomllib
+from collections.abc import Callable
 from importlib.resources import files
 from math import prod
 
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, models, parse_models
 from nsysparse.errors import UsageError
-from nsysparse.theory.kv_cache import bytes_per_token, kv_bytes, layer_count
+from nsysparse.theory.dtypes import cache_type
+from nsysparse.theory.kv_cache import (
+    bytes_per_token,
+    kv_bytes,
+    layer_count,
+    rank_bytes,
+    sequence_bytes,
+    wire_bytes,
+)
 
 RAW = {
     table["id"]: table
@@ -68,36 +77,6 @@ def test_every_model_yields_the_catalogue_s_own_figures(model: Model):
     assert grown == FULL_WINDOWS * model.long_bytes_per_token
     windowed = kv_bytes(model, FULL_WINDOWS) - FULL_WINDOWS * model.long_bytes_per_token - state
     assert windowed == (model.window_cap_bytes or 0)
-
-
-@pytest.mark.parametrize(
-    ("model_id", "tokens", "batch", "nbytes"),
-    [
-        ("llama-3-70b", 1_024, 1, 335_544_320),
-        ("llama-3-70b", 1_000, 1, 327_680_000),
-        ("llama-3-70b", 1_024, 32, 10_737_418_240),
-        ("llama-3-70b", 128, 1, 41_943_040),
-        ("llama-3-70b", 131_072, 1, 40 * 2**30),
-        ("opt-66b", 512, 1, 1_207_959_552),
-        ("opt-175b", 512, 1, 2_415_919_104),
-        ("qwen3-8b", 32_768, 1, 4_831_838_208),
-        ("deepseek-v3", 131_072, 1, 9_210_691_584),
-        ("gpt-oss-20b", 128, 1, 128 * 49_152),
-        ("gpt-oss-20b", 129, 1, 128 * 49_152 + 24_576),
-        ("gpt-oss-120b", 1_024, 1, 1_024 * 36_864 + 4_718_592),
-        ("mistral-7b-v0.1", 100_000, 1, 536_870_912),
-    ],
-)
-def test_published_sizes(model_id: str, tokens: int, batch: int, nbytes: int):
-    assert kv_bytes(find_model(model_id), tokens, batch) == nbytes
-
-
-@pytest.mark.parametrize(
-    ("model_id", "per_token"),
-    [("llama-3-70b", 327_680), ("deepseek-v3", 70_272), ("deepseek-v3.2", 78_324), ("nemotron-super-49b", 200_704)],
-)
-def test_published_bytes_per_token(model_id: str, per_token: int):
-    assert bytes_per_token(find_model(model_id)) == per_token
 
 
 def test_a_chunk_empties_when_the_next_one_starts():
@@ -171,3 +150,52 @@ def test_sizes_that_make_no_sense_are_refused(tokens: int, batch: int, dtype_byt
 )
 def test_layers_that_have_something_to_send(model_id: str, count: int):
     assert layer_count(find_model(model_id)) == count
+
+
+@pytest.mark.parametrize("model", models().values(), ids=lambda model: model.id)
+@pytest.mark.parametrize("tokens", [0, 1, 129, 8_193])
+def test_on_one_rank_all_that_is_kept_is_sent(model: Model, tokens: int):
+    kept = kv_bytes(model, tokens, 3)
+    assert sequence_bytes(model, tokens, batch=3) == kept
+    assert rank_bytes(model, tokens, batch=3) == kept
+    assert wire_bytes(model, tokens, batch=3) == kept
+
+
+@pytest.mark.parametrize(
+    ("stored", "wire", "nbytes"),
+    [
+        (None, None, 1_000 * 147_456),
+        (None, "fp8", 1_000 * 73_728),
+        ("fp32", "16-bit", 1_000 * 147_456),
+        ("fp8", None, 1_000 * 73_728),
+        ("fp8", "int4", 1_000 * 36 * 8 * 2 * 68),
+    ],
+)
+def test_the_wire_has_a_type_of_its_own(stored: str | None, wire: str | None, nbytes: int):
+    kv_dtype, wire_dtype = (name and cache_type(name) for name in (stored, wire))
+    assert wire_bytes(find_model("qwen3-8b"), 1_000, kv_dtype=kv_dtype, wire_dtype=wire_dtype) == nbytes
+
+
+@pytest.mark.parametrize(
+    ("stored", "wire"),
+    [(None, "16-bit"), (None, "fp32"), ("fp8", "fp8"), ("fp8", "int8"), ("fp8-g128", "fp8"), ("int4-g32", "int4")],
+)
+def test_what_is_kept_in_as_few_bits_is_not_compressed_again(stored: str | None, wire: str):
+    kv_dtype = None if stored is None else cache_type(stored)
+    with pytest.raises(UsageError, match="saves nothing") as refused:
+        wire_bytes(find_model("qwen3-8b"), 1_000, kv_dtype=kv_dtype, wire_dtype=cache_type(wire))
+    assert "fewer than" in refused.value.hint
+
+
+def test_neither_type_touches_states_and_indexer_keys():
+    hybrid, indexed, fp8 = find_model("qwen3-next-80b"), find_model("deepseek-v3.2"), cache_type("fp8")
+    for sent in ({"kv_dtype": fp8}, {"wire_dtype": fp8}):
+        assert wire_bytes(hybrid, 10, **sent) == 10 * 24_576 // 2 + 39_518_208
+        assert wire_bytes(indexed, 10, **sent) == 10 * 61 * (576 + 132)
+
+
+@pytest.mark.parametrize("size", [sequence_bytes, rank_bytes, wire_bytes])
+@pytest.mark.parametrize(("tokens", "batch", "named"), [(-1, 1, "-1 tokens"), (1, 0, "0 sequences")])
+def test_what_is_sent_makes_sense_too(size: Callable[..., int], tokens: int, batch: int, named: str):
+    with pytest.raises(UsageError, match=named):
+        size(find_model("qwen3-8b"), tokens, batch=batch)
