@@ -66,9 +66,9 @@ def _answer(prediction: Prediction) -> Callout:
     text = f"{prediction.model} hands over {human_bytes(first.bytes)} for {counted(first.tokens, 'token')}"
     if first.batch > 1:
         text += f" of each of {first.batch:,} requests"
-    fixed_part = " and a fixed state" if prediction.state_bytes else ""
-    note = f"{prediction.kv_bytes_per_token:,} bytes per token{fixed_part}, {prediction.kv_dtype}"
-    return Callout("verdict", "Predicted, not measured", f"{text}.", "doubt", note=note)
+    note = f"per token, {prediction.kv_dtype}{', and a fixed state' if prediction.state_bytes else ''}"
+    figure = f"{prediction.kv_bytes_per_token:,} B"
+    return Callout("verdict", "Predicted, not measured", f"{text}.", "doubt", figure, note=note)
 
 
 def _cache(prediction: Prediction) -> list[Block]:

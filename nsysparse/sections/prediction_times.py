@@ -78,10 +78,10 @@ def _pipelined(prediction: Prediction) -> list[Block]:
         return []
     cost = ""
     if prediction.fixed_cost_ns is not None:
-        cost = f" and costs {human_ns(prediction.fixed_cost_ns)} beside its bytes"
+        cost = f", and {human_ns(prediction.fixed_cost_ns)} for each transfer beside its bytes"
     text = (
-        f"Each of {counted(prediction.layer_count, 'layer')} is sent once computed, which is taken to last "
-        f"{human_ns(prediction.layer_ns)} in every row{cost}. Layers are taken to be of one size."
+        f"Each of {counted(prediction.layer_count, 'layer')} is sent as soon as it is computed: "
+        f"{human_ns(prediction.layer_ns)} a layer in every row{cost}. Layers are taken to be of one size."
     )
     return [Paragraph(text)]
 
@@ -106,7 +106,7 @@ def critical_blocks(prediction: Prediction) -> list[Block]:
     ]
     if prediction.fixed_cost_ns is not None:
         columns.append(
-            numbers("Fixed cost up to, tokens", [row.fixed_cost_tokens for row in rows], term="fixed-cost-length")
+            numbers("Cost dominates below, tokens", [row.fixed_cost_tokens for row in rows], term="fixed-cost-length")
         )
     blocks: list[Block] = [
         Heading("Critical length", "critical-length"),
