@@ -147,6 +147,7 @@ def command(
         None if wire_dtype is None else cache_type(wire_dtype),
         nics,
     )
+    peaks = _peaks(links, peak_gb_s)
     asked = Question(
         tokens=whole_numbers("--tokens", tokens, _MOST_TOKENS, example="1024,8192"),
         batch=whole_numbers("--batch", batch, _MOST_BATCH, example="1,32"),
@@ -156,7 +157,6 @@ def command(
         benefit_ns=_time("--benefit-ms", benefit_ms, NS_PER_MS, "100"),
         lengths=None if lengths is None else _histogram(lengths, length_column),
     )
-    peaks = _peaks(links, peak_gb_s)
     if (count := len(peaks) * len(asked.tokens) * len(asked.batch)) > _MOST_ROWS:
         raise UsageError(f"That would be {count:,} rows; at most {_MOST_ROWS:,} are computed.", "Ask for fewer.")
     prediction = predict(shipment, peaks, asked)

@@ -93,7 +93,11 @@ def critical_blocks(prediction: Prediction) -> list[Block]:
     step = prediction.step_ns
     columns = [
         names("Link", [shown_link(row.link) for row in rows]),
-        texts("At line rate, tokens", [_span(row.critical_tokens.low, row.critical_tokens.high) for row in rows]),
+        texts(
+            "At line rate, tokens",
+            [_span(row.critical_tokens.low, row.critical_tokens.high) for row in rows],
+            term="critical-length",
+        ),
         texts(
             "In practice, tokens",
             [
@@ -105,9 +109,8 @@ def critical_blocks(prediction: Prediction) -> list[Block]:
         ),
     ]
     if prediction.fixed_cost_ns is not None:
-        columns.append(
-            numbers("Cost dominates below, tokens", [row.fixed_cost_tokens for row in rows], term="fixed-cost-length")
-        )
+        below = [_span(row.fixed_cost_tokens, row.fixed_cost_tokens) for row in rows]
+        columns.append(texts("Cost dominates below, tokens", below, term="fixed-cost-length"))
     blocks: list[Block] = [
         Heading("Critical length", "critical-length"),
         Paragraph(f"Up to which length one request crosses within one decode step of {step_text(step)}."),

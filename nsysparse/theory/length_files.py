@@ -50,14 +50,16 @@ def read_lengths(path: Path, column: str | None = None) -> Histogram:
     """
     name = path.name or str(path)
     try:
-        if not path.is_file():
-            raise InputError(f"{name}: there is no such file.", "Give a CSV, JSON lines or trace file.")
+        is_there = path.is_file()
+    except (OSError, ValueError):  # a name that no disk can have
+        is_there = False
+    if not is_there:
+        raise InputError(f"{name[:255]}: there is no such file.", "Give a CSV, JSON lines or trace file.")
+    try:
         with path.open("rb") as file:
             return _read(_lines(file, name), name, column)
     except OSError as error:
         raise InputError(f"{name}: cannot be read ({error.strerror}).", "Check path and rights.") from error
-    except ValueError as error:  # a name that no disk can have
-        raise InputError(f"{name[:_LONGEST_EXCERPT]}: there is no such file.", "Check the path.") from error
 
 
 def _read(lines: Iterator[tuple[int, str]], name: str, column: str | None) -> Histogram:
@@ -149,7 +151,7 @@ def _records(lines: Iterable[str], delimiter: str, at: Callable[[], int], name: 
     try:
         yield from csv.reader(lines, delimiter=delimiter, strict=True)
     except csv.Error as error:
-        raise InputError(f"{name}, line {at()}: is no CSV ({error}).", "Quote fields that hold quotes.") from error
+        raise InputError(f"{name}, line {at()}: is no CSV ({error}).", "Quote texts; leave long ones out.") from error
 
 
 def _chosen(titles: Sequence[str], column: str | None, name: str) -> str:

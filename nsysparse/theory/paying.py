@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import ceil, floor
 
 from nsysparse.theory.lengths import Histogram
 from nsysparse.theory.links import Peak
@@ -44,10 +45,12 @@ def _shares(peak: Peak, asked: Question, told: Histogram, sizes: Mapping[int, in
     cost, benefit, step = asked.fixed_cost_ns, asked.benefit_ns, asked.step_ns
 
     def slower(than_ns: int) -> Callable[[int], bool]:
-        return lambda tokens: sizes[tokens] * NS_PER_S > than_ns * rate
+        most = floor(than_ns * rate / NS_PER_S)
+        return lambda tokens: sizes[tokens] > most
 
     def quicker(than_ns: int) -> Callable[[int], bool]:
-        return lambda tokens: sizes[tokens] * NS_PER_S < than_ns * rate
+        least = ceil(than_ns * rate / NS_PER_S)
+        return lambda tokens: sizes[tokens] < least
 
     return LinkShares(
         link=peak.link_id,

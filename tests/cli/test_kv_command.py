@@ -22,6 +22,8 @@ EVERYTHING = (
     "--link", "ib-xdr", "--link", "eth-100g", "--layer-ms", "1.5", "--fixed-cost-us", "250", "--benefit-ms", "100",
 )  # fmt: skip
 
+MANY = ("--link=nvlink4-h100", "--link=ib-ndr", "--link=ib-hdr", "--link=eth-100g", "--link=eth-400g")
+
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(cli, ["kv", *map(str, arguments)], catch_exceptions=False)
@@ -143,6 +145,18 @@ def test_a_fixed_state_and_windows_are_said():
     assert "The cache never takes so long" in run("mistral-7b-v0.1", "--link", "nvlink4-h100").stdout
 
 
+def test_a_cost_that_windows_never_outweigh_dominates_everywhere():
+    found = answer("mistral-7b-v0.1", "--link", "nvlink4-h100", "--fixed-cost-us", 2000)
+    assert found["rows"][0]["fixed_cost_tokens"] is None
+    assert "/rows/0/fixed_cost_tokens" in {reason["path"] for reason in found["reasons"]}
+    assert "none" in run("mistral-7b-v0.1", "--link", "nvlink4-h100", "--fixed-cost-us", 2000).stdout
+
+
+def test_the_first_line_says_of_how_many_requests_it_speaks():
+    shown = run("llama-3-70b", "--batch", "32", "--link", "ib-ndr").stdout.splitlines()
+    assert shown[0] == "llama-3-70b hands over 10.7 GB for 1,024 tokens of each of 32 requests."
+
+
 def test_a_narrower_cache_is_offered_nothing():
     assert "NARROWER TYPES" in run("llama-3-70b").stdout
     eight = run("llama-3-70b", "--kv-dtype", "fp8").stdout
@@ -215,6 +229,17 @@ def test_a_traces_requests_are_lengths(sample: Callable[[str], Path], tmp_path: 
         (("llama-3-70b", "--fixed-cost-us", "1/3"), "--fixed-cost-us 1/3"),
         (("llama-3-70b", "--peak", "nan"), "no rate"),
         (("llama-3-70b", "--peak", "50", "--link", "ib-ndr", "--link", "ib-hdr"), "which of them"),
+        (
+            (
+                "llama-3-70b",
+                "--tokens",
+                ",".join(map(str, range(1, 33))),
+                "--batch",
+                ",".join(map(str, range(1, 33))),
+                *MANY,
+            ),
+            "That would be 5,120 rows",
+        ),
         (("llama-3-70b", "--pp", "81"), "too few for 81 pipeline stages"),
         (("llama-3-70b", "--kv-dtype", "fp7"), "fp7"),
         (("llama-3-70b", "--kv-dtype", "fp8", "--wire-dtype", "int8"), "saves nothing"),
