@@ -291,6 +291,29 @@ def inspect(paths: Sequence[Path], progress: Progress = _silent, presets: Sequen
     return Inspection(FORMAT_VERSION, nsysparse=__version__, traces=tuple(looked))
 
 
+def prompt_lengths(
+    paths: Sequence[Path], progress: Progress = _silent, presets: Sequence[str] = ()
+) -> list[int | None]:
+    """Prompt tokens of every request that the ranges of the exports announce, by request id; None where not told.
+
+    Args:
+        paths: The .sqlite files; a request that several announce is one.
+        progress: Is told what is being done.
+        presets: As in `Options`.
+
+    Raises:
+        NsysparseError: A file cannot be used.
+    """
+    loaded = load(presets)
+    told = []
+    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
+        progress(f"reading {path.name}")
+        _, scopes, _ = _read(path, trace_id, loaded, all_gpu_work=False)
+        told.append(_announcements(scopes, trace_id))
+    lengths: list[int | None] = _announced(told)["prompt_tokens"].to_list()
+    return lengths
+
+
 def check_preset(name: str, paths: Sequence[Path] = (), most: int = 20, progress: Progress = _silent) -> Check:
     """Whether a preset file is good, and what its rules find in traces.
 
