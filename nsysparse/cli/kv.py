@@ -16,9 +16,9 @@ from nsysparse.units import NS_PER_MS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsysparse.theory.lengths import Histogram
+    from nsysparse.lengths import Histogram
+    from nsysparse.prediction import Prediction
     from nsysparse.theory.links import Peak
-    from nsysparse.theory.prediction import Prediction
 
 CLASSIC = ("nvlink4-h100@bidirectional", "nvlink4-h100", "ib-ndr", "ib-hdr", "eth-100g")
 """What is compared where no link is named: the vendor's total beside its one direction, and three networks."""
@@ -131,10 +131,10 @@ def command(
     """
     chosen = format_for(output_format, output, EXTENSIONS, "text")
     from nsysparse.catalog.loader import CONFIG, find_model
+    from nsysparse.prediction import Question, Steps
     from nsysparse.theory.dtypes import cache_type, default_type
     from nsysparse.theory.layout import layout
     from nsysparse.theory.predict import predict
-    from nsysparse.theory.prediction import Question, Steps
     from nsysparse.theory.shipment import Shipment
 
     if lengths is None and (benefit_ms is not None or length_column is not None):
@@ -191,8 +191,8 @@ def _histogram(named: str, column: str | None) -> "Histogram":
         raise UsageError("--length-column is for CSV and JSON lines; a trace names its own.", "Leave it out.")
     from nsysparse.api import prompt_lengths
     from nsysparse.errors import InputError
+    from nsysparse.lengths import histogram
     from nsysparse.source.inputs import find_inputs
-    from nsysparse.theory.lengths import histogram
 
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs([named], stack)

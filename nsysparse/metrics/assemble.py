@@ -36,7 +36,7 @@ from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
 from nsysparse.theory.links import Peak
 from nsysparse.theory.references import References
-from nsysparse.theory.served import Served
+from nsysparse.theory.shipment import Shipment
 from nsysparse.units import GB
 
 
@@ -47,7 +47,7 @@ def assemble(
     settings: Mapping[str, Setting],
     notice: Notice | None,
     anomalies: Counter[str],
-    model: Served | None,
+    model: Shipment | None,
     known: References,
 ) -> Analysis:
     """All numbers of a report, with a reason for each that is unknown.
@@ -182,11 +182,11 @@ def _summary(sure: pl.DataFrame) -> dict[str, Distribution | None]:
     return {name: known.get(name) for name in _METRICS}
 
 
-def _theory(found_links: Sequence[Link], found_requests: Sequence[Request], model: Served | None) -> Theory:
+def _theory(found_links: Sequence[Link], found_requests: Sequence[Request], model: Shipment | None) -> Theory:
     expected = [request.expected_bytes for request in found_requests]
     known = [value for value in expected if value is not None]
     return Theory(
-        kv_bytes_per_token=model.token_bytes() if model else None,
+        kv_bytes_per_token=model.token_bytes if model else None,
         expected_bytes=sum(known) if expected and len(known) == len(expected) else None,
         by_link=tuple(
             LinkTheory(link=link.link_key, line_rate_ns=link.theoretical_ns, practical_ns=link.practical_ns)

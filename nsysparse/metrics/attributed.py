@@ -6,7 +6,7 @@ import polars as pl
 
 from nsysparse.analysis import Cell, Coverage, Layer, Request, Unattributed
 from nsysparse.metrics.measured import DEVICE, WIRE_PARTS, Measured, busy, known_sum, known_sum_expr
-from nsysparse.theory.served import Served
+from nsysparse.theory.shipment import Shipment
 
 NO_PROVENANCE = "none"
 
@@ -28,7 +28,7 @@ def layers(measured: Measured) -> tuple[Layer, ...]:
     )
 
 
-def requests(measured: Measured, announced: pl.DataFrame, known: Served | None) -> tuple[Request, ...]:
+def requests(measured: Measured, announced: pl.DataFrame, known: Shipment | None) -> tuple[Request, ...]:
     """What each request's transfers cost, by request id.
 
     Args:
@@ -47,7 +47,7 @@ def requests(measured: Measured, announced: pl.DataFrame, known: Served | None) 
                 start_ns=said["start_ns"],
                 movement_count=row["movement_count"],
                 bytes=row["bytes"],
-                expected_bytes=known.request_bytes(tokens) if known and tokens is not None else None,
+                expected_bytes=known.sent(tokens) if known and tokens is not None else None,
                 time_ns=row["time_ns"],
                 busy_ns=row["busy_ns"],
                 wire_ns=row["wire_ns"],

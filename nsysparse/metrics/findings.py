@@ -8,7 +8,7 @@ from nsysparse.analysis import Finding, Request
 from nsysparse.errors import UsageError
 from nsysparse.theory.dtypes import cache_types
 from nsysparse.theory.kv_cache import wire_bytes
-from nsysparse.theory.served import Served
+from nsysparse.theory.shipment import Shipment
 from nsysparse.units import counted
 
 TOLERANCE = 0.05
@@ -25,13 +25,13 @@ def differs(request: Request) -> bool:
     return abs(request.bytes - request.expected_bytes) > TOLERANCE * request.expected_bytes
 
 
-def findings(requests: Sequence[Request], known: Served | None) -> tuple[Finding, ...]:
+def findings(requests: Sequence[Request], known: Shipment | None) -> tuple[Finding, ...]:
     """Findings, worst first."""
     against = _against_model(requests, known)
     return () if against is None else (against,)
 
 
-def _against_model(requests: Sequence[Request], known: Served | None) -> Finding | None:
+def _against_model(requests: Sequence[Request], known: Shipment | None) -> Finding | None:
     """That requests moved other bytes than their model says, and what would explain it."""
     off = [request for request in requests if differs(request)]
     if known is None or not off:
@@ -53,7 +53,7 @@ def _against_model(requests: Sequence[Request], known: Served | None) -> Finding
     )
 
 
-def _advice(off: Sequence[Request], known: Served, middle: float, *, even: bool) -> str:
+def _advice(off: Sequence[Request], known: Shipment, middle: float, *, even: bool) -> str:
     """The options that would make theory and observation agree, where one factor explains all; else what may."""
     tokens = next((request.prompt_tokens for request in off if request.prompt_tokens), None)
     if even and tokens:
@@ -70,9 +70,9 @@ def _advice(off: Sequence[Request], known: Served, middle: float, *, even: bool)
     )
 
 
-def _types(known: Served, tokens: int, ratio: float) -> list[str]:
+def _types(known: Shipment, tokens: int, ratio: float) -> list[str]:
     """Other types of the cache that come to about that share of what is expected."""
-    whole = known.request_bytes(tokens)
+    whole = known.sent(tokens)
     found = []
     for kind in cache_types().values():
         try:
@@ -84,12 +84,12 @@ def _types(known: Served, tokens: int, ratio: float) -> list[str]:
     return found
 
 
-def _ranks(known: Served, tokens: int, ratio: float) -> list[str]:
+def _ranks(known: Shipment, tokens: int, ratio: float) -> list[str]:
     """Numbers of ranks whose duplicated heads come to about that multiple of what is expected."""
-    whole = known.request_bytes(tokens)
+    whole = known.sent(tokens)
     found = []
     for tp in (2**power for power in range(1, _MOST_TP.bit_length())):
         other = replace(known, layout=replace(known.layout, tp=tp))
-        if tp != known.layout.tp and abs(other.request_bytes(tokens) / whole - ratio) <= _CLOSE * ratio:
+        if tp != known.layout.tp and abs(other.sent(tokens) / whole - ratio) <= _CLOSE * ratio:
             found.append(f"--tp {tp}")
     return found

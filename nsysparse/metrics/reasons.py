@@ -41,12 +41,17 @@ _PATH = "prefill and decode steps are not yet tied to requests by this version"
 _LINK = "no link is named, and a trace does not record its speed"
 _NAMED = ("link", "peak_gb_s", "box")
 _HOST = "the peak named is of the wire between GPUs, and a link that ends at the host is another"
+_ELSEWHERE = (
+    "what is assumed, or a machine has, is the link between GPUs of one trace, or of two traces: this one has an end"
+    " that is no device of a trace, or nothing is known of links between traces"
+)
 _HOST_OR = f"{_HOST}; of other links the bytes, the rate or the ceiling is not known"
 _TIMELESS = "no kernel of the movements counted here was recorded, or none could be"
 _NO_END = f"{_TIMELESS}; or only calls were, which need not last as long as their transfers"
 _ANNOTATE = "Annotate it: docs/reference/convention.md"
 _ROLE_FIX = "--role FILE=prefill|decode|mixed, or a kv_role mark (docs/reference/convention.md)"
 _LINK_FIX = "--link ID (`nsysparse links list`), --box ID or --peak GB/S"
+_PEAK_FIX = "--peak GB/S"
 _MODEL_FIX = "--model ID (`nsysparse models list`)"
 
 
@@ -148,6 +153,10 @@ RULES = (
     *(Rule(f"/links/*/{name}", NOT_APPLICABLE, _HOST_OR, transport=HOST_STAGED) for name in (
         "practical_gb_s", "practical_source", "practical_ns", "efficiency", "theoretical_ns",
     )),
+    *(Rule(f"/links/*/{name}", NOT_APPLICABLE, _ELSEWHERE, _PEAK_FIX, beside="/links/*/peak_gb_s") for name in (
+        "link_name", "peak_gb_s", "peak_source", "practical_gb_s", "practical_source", "practical_ns", "efficiency",
+        "theoretical_ns",
+    )),
     *(Rule(f"/links/*/{name}", NOT_APPLICABLE, "no practical ceiling is known for this peak") for name in (
         "practical_gb_s", "practical_source",
     )),
@@ -169,6 +178,8 @@ RULES = (
     Rule("/ports/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/ports/*/busy_ns", NOT_RECORDED, _TIMELESS),
     Rule("/ports/*/peak_gb_s", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED),
+    Rule("/ports/*/peak_gb_s", NOT_APPLICABLE, "a device's port leads to links of several kinds, or of one that is not"
+         " known", _PEAK_FIX),
     Rule("/ports/*/note", NOT_APPLICABLE, "nothing is odd about this port"),
     Rule("/counters/*/device", NOT_RECORDED, "the file does not name the network adapters that were sampled"),
     Rule("/counters/*/direction", NOT_RECORDED, "the counter's name does not say which way it counts"),

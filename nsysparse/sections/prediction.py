@@ -1,10 +1,10 @@
 """What `nsysparse kv` computes, as blocks: sizes, times over links, lengths where a link is too slow, requests."""
 
 from nsysparse.document import Block, Callout, Definition, Definitions, Document, Fact, Facts, Heading, Paragraph
+from nsysparse.prediction import Prediction
 from nsysparse.sections.cells import names, numbers, shares, table, texts
 from nsysparse.sections.prediction_lengths import lengths_blocks
 from nsysparse.sections.prediction_times import critical_blocks, times_blocks
-from nsysparse.theory.prediction import Prediction
 from nsysparse.units import counted, human_bytes
 
 _TERMS = (

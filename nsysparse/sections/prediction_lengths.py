@@ -1,9 +1,9 @@
 """How long requests are, and for which share of them each link is fast enough."""
 
 from nsysparse.document import Block, Heading, Paragraph
+from nsysparse.prediction import Lengths, Prediction, Steps
 from nsysparse.sections.cells import Filled, names, numbers, shares, table, texts
 from nsysparse.sections.prediction_times import shown_link, step_text
-from nsysparse.theory.prediction import Lengths, Prediction, Steps
 from nsysparse.units import counted, fixed, human_ns
 
 

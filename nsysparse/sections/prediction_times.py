@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from nsysparse.document import Block, Heading, Paragraph
+from nsysparse.prediction import Prediction, Row, Steps
 from nsysparse.sections.cells import Filled, names, numbers, rates, sizes, table, texts, times
-from nsysparse.theory.prediction import Prediction, Row, Steps
 from nsysparse.units import counted, fixed, human_ns, time_scale
 
 GIVEN = "--peak"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nsysparse.errors import InputError, UsageError
-from nsysparse.theory.lengths import MOST_TOKENS, Histogram, histogram
+from nsysparse.lengths import MOST_TOKENS, Histogram, histogram
 
 # The names under which published request logs and benchmarks keep the length of a prompt, the plainest first:
 # Mooncake's traces say input_length, Azure's ContextTokens, BurstGPT's "Request tokens".

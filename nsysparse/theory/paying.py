@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor
 
-from nsysparse.theory.lengths import Histogram
+from nsysparse.lengths import Histogram
+from nsysparse.prediction import Band, Lengths, LinkShares, Question
 from nsysparse.theory.links import Peak
-from nsysparse.theory.prediction import Band, Lengths, LinkShares, Question
 from nsysparse.theory.shipment import Shipment
 from nsysparse.units import NS_PER_S
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from nsysparse import __version__
 from nsysparse.catalog.loader import shown_model
 from nsysparse.errors import UsageError
+from nsysparse.prediction import FORMAT_VERSION, Band, Packing, Prediction, Question, Row, Tokens
 from nsysparse.theory.critical import Length, critical_length, fixed_cost_length
 from nsysparse.theory.dtypes import cache_types
 from nsysparse.theory.links import Peak
 from nsysparse.theory.paying import shares_over
 from nsysparse.theory.pipeline import exposed_ns
-from nsysparse.theory.prediction import FORMAT_VERSION, Band, Packing, Prediction, Question, Row, Tokens
 from nsysparse.theory.shipment import Shipment
 from nsysparse.theory.unsaid import Limits, of_lengths, of_question, of_row
 from nsysparse.units import transfer_ns

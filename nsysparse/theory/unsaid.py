@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nsysparse.analysis import Reason
+from nsysparse.prediction import Lengths, Question
 from nsysparse.theory.critical import Length, Why
 from nsysparse.theory.links import Peak
-from nsysparse.theory.prediction import Lengths, Question
 from nsysparse.theory.shipment import Shipment
 
 _WHY: Mapping[Why, str] = {

@@ -7,13 +7,13 @@ import pytest
 from nsysparse.api import prompt_lengths
 from nsysparse.catalog.loader import find_model
 from nsysparse.errors import InputError, NsysparseError, UsageError
+from nsysparse.lengths import Histogram, histogram
+from nsysparse.prediction import Lengths, Question, Steps
 from nsysparse.testing import TraceBuilder
 from nsysparse.theory import length_files
 from nsysparse.theory.length_files import COLUMNS, read_lengths
-from nsysparse.theory.lengths import Histogram, histogram
 from nsysparse.theory.links import resolve
 from nsysparse.theory.predict import predict
-from nsysparse.theory.prediction import Lengths, Question, Steps
 from nsysparse.theory.shipment import Shipment
 
 AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.03,3180,8\n"

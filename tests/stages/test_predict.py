@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from nsysparse.catalog.entries import FullAttention, LayerGroup, Mamba1, Model, WindowedAttention
 from nsysparse.catalog.loader import find_model, models
 from nsysparse.errors import UsageError
+from nsysparse.prediction import Question, Row, Steps
 from nsysparse.theory.critical import critical_length, fixed_cost_length
 from nsysparse.theory.dtypes import cache_type
 from nsysparse.theory.layout import Layout
 from nsysparse.theory.links import Peak, resolve
 from nsysparse.theory.pipeline import exposed_ns
 from nsysparse.theory.predict import line_rate_ns, predict
-from nsysparse.theory.prediction import Question, Row, Steps
 from nsysparse.theory.shipment import Shipment
 from nsysparse.units import human_share
 

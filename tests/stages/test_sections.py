@@ -340,8 +340,8 @@ def test_order_of_cells_does_not_show() -> None:
     assert SECTIONS["heatmap"](replace(whole, layer_request=shuffled)) == SECTIONS["heatmap"](whole)
 
 
-def test_sections_know_only_analysis_document_kinds_and_units() -> None:
-    allowed = {"nsysparse.analysis", "nsysparse.document", "nsysparse.kinds", "nsysparse.units"}
+def test_sections_know_only_results_document_kinds_and_units() -> None:
+    allowed = {f"nsysparse.{name}" for name in ("analysis", "document", "kinds", "lengths", "prediction", "units")}
     for path in Path(nsysparse.sections.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nsysparse"):
@@ -386,7 +386,7 @@ def test_a_lower_bound_is_one_of_both_references() -> None:
 def test_that_no_peak_is_named_is_said_once() -> None:
     nothing = dict.fromkeys(("link_name", "peak_gb_s", "peak_source", "practical_gb_s", "practical_source"))
     (chart,) = of_kind(linked(factories.link(0, **nothing), factories.link(1, **nothing)), BarChart)
-    assert chart.references == "No line rate to compare with is named: pass --link or --peak."
+    assert chart.references == "No line rate to compare with is named: pass --link, --box or --peak."
     assert [bar.verdict for bar in chart.bars] == ["", ""]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nsysparse.analysis import Reason
-from nsysparse.theory.lengths import Histogram
+from nsysparse.lengths import Histogram
 
 FORMAT_VERSION = 1
 
