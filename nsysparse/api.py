@@ -37,6 +37,7 @@ from nsysparse.sharing import share_time
 from nsysparse.source import nccl_domain
 from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
+from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.dtypes import default_type
 from nsysparse.theory.references import References, references, with_measured
 from nsysparse.theory.served import served
@@ -65,6 +66,7 @@ class Options:
         tp: Tensor-parallel ranks of the side that sends, for the bytes that its model says; 1 unless given.
         kv_dtype: Type of cached values (`nsysparse.theory.dtypes`); 16-bit unless given.
         wire_dtype: Their type while they cross; that of the cache unless given.
+        step_ns: The shortest and the longest decode step, for critical lengths.
         layers: Number of layers, for annotations that say `layer=all`.
         threshold: Share of the time to first token over which the KV gap is too much.
         nccl_buffsize: NCCL_BUFFSIZE of the run in bytes, where it was not NCCL's default.
@@ -84,6 +86,7 @@ class Options:
     tp: int | None = None
     kv_dtype: str | None = None
     wire_dtype: str | None = None
+    step_ns: tuple[int, int] | None = None
     layers: int | None = None
     threshold: float = DEFAULT_THRESHOLD
     purpose: str = DEFAULT_PURPOSE
@@ -567,6 +570,7 @@ def _settings(asked: Options, presets: Sequence[str], model: Model | None, known
         "tp": Setting(asked.tp or 1, "option" if asked.tp else "default"),
         "kv_dtype": Setting(asked.kv_dtype or default_type().id, "option" if asked.kv_dtype else "default"),
         "wire_dtype": given(asked.wire_dtype),
+        "step_ms": Setting([step / 1e6 for step in asked.step_ns or STEP_NS], "option" if asked.step_ns else "default"),
         "presets": Setting(list(presets), "option" if asked.presets else "detected"),
         "request_pattern": given(asked.request_pattern),
         "normalize_request": given(asked.normalize_request),

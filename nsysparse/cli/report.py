@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
+from nsysparse.cli.numbers import band_ns
 from nsysparse.cli.options import StudyArguments, options_of, study_options
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.render import FORMATS
+from nsysparse.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from nsysparse.analysis import Analysis
@@ -54,6 +56,7 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 @click.option("--tp", type=click.IntRange(1, 1024), metavar="N", help="Tensor-parallel ranks that send; default 1.")
 @click.option("--kv-dtype", metavar="TYPE", help="Type of the model's cached values, e.g. fp8; default 16-bit.")
 @click.option("--wire-dtype", metavar="TYPE", help="Their type while they cross, where the server compresses them.")
+@click.option("--step-ms", metavar="A..B", help="How long a decode step takes, for critical lengths; default 20..50.")
 @click.option(
     "--purpose",
     type=click.Choice(list(PURPOSES)),
@@ -75,6 +78,7 @@ def command(
     tp: int | None,
     kv_dtype: str | None,
     wire_dtype: str | None,
+    step_ms: str | None,
     purpose: str,
     **known: Unpack[StudyArguments],
 ) -> None:
@@ -107,11 +111,13 @@ def command(
         tp=tp,
         kv_dtype=kv_dtype,
         wire_dtype=wire_dtype,
+        step_ns=None if step_ms is None else band_ns("--step-ms", step_ms, NS_PER_MS, example="20..50"),
     )
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
         read = [*paths, *map(Path, traces)]  # also a report that was exported first
         read += [Path(model), Path(model, CONFIG)] if model else []
+        read += [measured] if measured else []
         analysis = analyse(paths, options, tell)
         tell("writing the report")
         content = _rendered(analysis, chosen)

@@ -34,6 +34,7 @@ from nsysparse.metrics.reasons import reasons
 from nsysparse.metrics.totals import excluded, totals
 from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
+from nsysparse.theory.critical import STEP_NS, critical_length
 from nsysparse.theory.links import Peak
 from nsysparse.theory.references import References
 from nsysparse.theory.shipment import Shipment
@@ -98,7 +99,7 @@ def assemble(
         excluded=left_out,
         decode=None,
         clocks=None,
-        theory=_theory(found_links, found_requests, model),
+        theory=_theory(found_links, found_requests, model, known, _band(settings)),
         whatif=None,
         findings=findings(found_requests, model),
         reasons=(),
@@ -182,14 +183,41 @@ def _summary(sure: pl.DataFrame) -> dict[str, Distribution | None]:
     return {name: known.get(name) for name in _METRICS}
 
 
-def _theory(found_links: Sequence[Link], found_requests: Sequence[Request], model: Shipment | None) -> Theory:
+def _theory(
+    found_links: Sequence[Link],
+    found_requests: Sequence[Request],
+    model: Shipment | None,
+    known: References,
+    step_ns: tuple[int, int],
+) -> Theory:
     expected = [request.expected_bytes for request in found_requests]
-    known = [value for value in expected if value is not None]
+    sizes = [value for value in expected if value is not None]
     return Theory(
         kv_bytes_per_token=model.token_bytes if model else None,
-        expected_bytes=sum(known) if expected and len(known) == len(expected) else None,
+        expected_bytes=sum(sizes) if expected and len(sizes) == len(expected) else None,
         by_link=tuple(
-            LinkTheory(link=link.link_key, line_rate_ns=link.theoretical_ns, practical_ns=link.practical_ns)
+            LinkTheory(
+                link=link.link_key,
+                line_rate_ns=link.theoretical_ns,
+                practical_ns=link.practical_ns,
+                critical_tokens=_critical(model, known.between(link.src, link.dst), step_ns)
+                if link.peak_gb_s
+                else None,
+            )
             for link in found_links
         ),
     )
+
+
+def _band(settings: Mapping[str, Setting]) -> tuple[int, int]:
+    """The shortest and the longest decode step that were asked for, in ns."""
+    told = settings["step_ms"].value if "step_ms" in settings else None
+    return (round(told[0] * NS_PER_MS), round(told[1] * NS_PER_MS)) if isinstance(told, list) else STEP_NS
+
+
+def _critical(model: Shipment | None, peak: Peak | None, step_ns: tuple[int, int]) -> dict[str, float] | None:
+    """Up to which length one request crosses within one decode step, for the shortest and the longest step."""
+    if model is None or peak is None:
+        return None
+    low, high = (critical_length(model, peak.bytes_per_s, step).tokens for step in step_ns)
+    return None if low is None or high is None else {"low": low, "high": high}

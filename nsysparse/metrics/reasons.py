@@ -227,7 +227,10 @@ RULES = (
     )),
     Rule("/theory/by_link/*/line_rate_ns", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/theory/by_link/*/practical_ns", NOT_APPLICABLE, "needs the bytes and a known practical ceiling"),
-    Rule("/theory/by_link/*/critical_tokens", NOT_MEASURED, "critical lengths are not computed by this version"),
+    Rule("/theory/by_link/*/critical_tokens", NEEDS_OPTION, "needs the model", _MODEL_FIX, unless=("model",)),
+    Rule("/theory/by_link/*/critical_tokens", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED),
+    Rule("/theory/by_link/*/critical_tokens", NOT_APPLICABLE, "no peak of this link is known, or no length takes just"
+         " one decode step on it"),
     Rule("/whatif", NOT_MEASURED, "alternatives are not computed by this version"),
     Rule("/findings/*/cost_ns", NOT_MEASURED, "the cost of this cannot be told from the trace"),
 )  # fmt: skip

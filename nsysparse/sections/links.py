@@ -34,6 +34,8 @@ def build(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = [heading, Paragraph(_lead(links), "muted"), _chart(links, option)]
     blocks += _remarks(links)
     blocks += [_table(links, option), _basis(links)]
+    if critical := _critical(analysis):
+        blocks.insert(-1, critical)
     blocks += [each for each in (_others(links), _ports(analysis), _message_sizes(analysis)) if each]
     return blocks
 
@@ -177,6 +179,21 @@ def _table(links: Sequence[Link], option: str) -> Table:
     ]
     note = "" if all(peaked) else f"Links to and from the host have {_no_peak(option)}."
     return table("Links: observed beside expected", columns, "links-table", dropped=note)
+
+
+def _critical(analysis: Analysis) -> Paragraph | None:
+    """Up to which length a request crosses within a decode step, where a model and a peak say it."""
+    known = {f"{each.critical_tokens['low']:,.0f} to {each.critical_tokens['high']:,.0f}": None
+             for each in analysis.theory.by_link if each.critical_tokens}  # fmt: skip
+    band = analysis.settings["step_ms"].value if "step_ms" in analysis.settings else None
+    if not known or not isinstance(band, list):
+        return None
+    low, high = (f"{each:g}" for each in band)
+    return Paragraph(
+        f"At line rate a request of up to {' or '.join(known)} tokens crosses within one decode step of {low} to {high}"
+        " ms (--step-ms).",
+        "muted",
+    )
 
 
 def _basis(links: Sequence[Link]) -> Table:

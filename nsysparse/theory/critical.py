@@ -13,6 +13,8 @@ from nsysparse.catalog.entries import Attention, WindowedAttention
 from nsysparse.theory.shipment import Shipment
 from nsysparse.units import NS_PER_S
 
+STEP_NS = (20_000_000, 50_000_000)
+"""How long a decode step of a large model takes, unless somebody says otherwise: from, to."""
 Why = Literal["", "state-exceeds", "token-exceeds", "never-reached"]
 
 

@@ -154,3 +154,13 @@ def test_without_a_measurement_the_report_has_the_command_for_one(tmp_path: Path
     assert fix.startswith("ib_write_bw -s 200000000 -q 4 --use_cuda=0")
     assert fix.endswith("# then --measured FILE")
     assert find_link("ib-ndr").kind == "infiniband"
+
+
+def test_a_model_and_a_link_have_a_critical_length(tmp_path: Path) -> None:
+    """30 ms at 12.5 GB/s are 375 MB: 1,144 tokens of 327,680 bytes."""
+    asked = Options(link="eth-100g", model="llama-3-70b", step_ns=(30_000_000, 60_000_000))
+    analysis = analyse(two_machines(tmp_path), asked)
+    assert [each.critical_tokens for each in analysis.theory.by_link] == [{"low": 1144, "high": 2288}]
+    assert analysis.settings["step_ms"].value == [30, 60]
+    (unnamed,) = analyse(two_machines(tmp_path), Options(link="eth-100g")).theory.by_link
+    assert unnamed.critical_tokens is None
