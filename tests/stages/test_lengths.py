@@ -177,6 +177,17 @@ def test_the_share_that_pays_leaves_out_a_fixed_cost_that_nobody_told():
     assert answered([1], "eth-100g", fixed_cost_ns=5 * MS, benefit_ns=MS).pays_share == 0
 
 
+def test_a_third_of_a_nanosecond_is_longer():
+    """One token takes 218,453 1/3 ns at 1.5 GB/s."""
+    link = resolve(None, 1.5)
+    assert link is not None
+    for step_ns, share in ((218_453, 1), (218_454, 0)):
+        asked = Question([1], [1], Steps(step_ns, step_ns), benefit_ns=step_ns, lengths=histogram("told", [1]))
+        found = predict(Shipment(find_model("llama-3-70b")), [link], asked).lengths
+        assert found is not None
+        assert (found.above_critical_share.low, found.pays_share) == (share, 1 - share)
+
+
 def test_several_links_have_a_share_each_and_none_together():
     found = answered([2000], "eth-100g", "ib-ndr")
     assert [each.above_critical_share.low for each in found.by_link] == [1, 0]
