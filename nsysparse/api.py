@@ -39,7 +39,8 @@ from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.dtypes import default_type
-from nsysparse.theory.references import References, references, with_measured
+from nsysparse.theory.practical import with_measured
+from nsysparse.theory.references import References, references
 from nsysparse.theory.served import served
 from nsysparse.timing import with_times
 from nsysparse.transports import find_all

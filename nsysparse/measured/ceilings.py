@@ -33,6 +33,7 @@ class Ceiling:
         memory: Where the bytes lay at the end that matters, `host` where either end was; None if unknown.
         note: What was done to get from the output to the rate, and what weakens it: sentences, for people.
         curve: The rate of every size, by size, in one direction as well.
+        within_host: Whether all ends were in one host; None where the output does not say.
     """
 
     tool: str
@@ -44,6 +45,7 @@ class Ceiling:
     memory: Memory | None
     note: str
     curve: tuple[Rate, ...]
+    within_host: bool | None = None
 
     def at(self, size: int) -> float | None:
         """The rate that the curve shows at about `size` bytes; None where it shows none.

@@ -56,13 +56,20 @@ def read_measured(path: Path, line_rate: float | None = None) -> Ceiling:
     except RefusedError as refused:
         where = f"{path}, line {refused.line}" if refused.line else f"{path}"
         raise InputError(f"{where}: {refused.message}", refused.hint) from refused
-    if line_rate is not None and ceiling.bytes_per_s > line_rate * (1 + TOLERANCE):
-        raise InputError(
-            f"{path}: {ceiling.test} shows {human_rate(ceiling.bytes_per_s / GB)}, more than the link's"
-            f" {human_rate(line_rate / GB)} in one direction.",
-            "It ran inside one host, as a loopback, or adds both directions up: measure between two hosts, one way.",
-        )
+    if line_rate is not None:
+        refuse_faster(ceiling, line_rate, path)
     return ceiling
+
+
+def refuse_faster(ceiling: Ceiling, line_rate: float, path: Path) -> None:
+    """InputError where a ceiling of the file `path` is above the bytes per second that the link carries one way."""
+    if ceiling.bytes_per_s <= line_rate * (1 + TOLERANCE):
+        return
+    raise InputError(
+        f"{path}: {ceiling.test} shows {human_rate(ceiling.bytes_per_s / GB)}, more than the link's"
+        f" {human_rate(line_rate / GB)} in one direction.",
+        "It is of another link, ran inside one host or as a loopback, or adds both directions up.",
+    )
 
 
 def _text(path: Path) -> str:

@@ -94,7 +94,8 @@ def parse(text: str) -> Ceiling:
         f"Left out {counted(left_out, 'row')} with wrong values." if left_out else "",
         _between(read.hosts),
     ]
-    return Ceiling(NAME, SENDRECV, rate, size, "sendrecv", None, "gpu", sentences(parts), curve)
+    within = len(set(read.hosts)) == 1 if read.hosts else None
+    return Ceiling(NAME, SENDRECV, rate, size, "sendrecv", None, "gpu", sentences(parts), curve, within)
 
 
 def _plateau(curve: Sequence[Rate]) -> tuple[float, int | None, str]:

@@ -107,7 +107,7 @@ def _host(found: dict[str, dict[Pair, float]], waived: bool) -> Ceiling:  # noqa
 
 
 def _ceiling(name: str, rate: float, direction: Direction, note: str, *, host: bool) -> Ceiling:
-    return Ceiling(NAME, name, rate, None, direction, None, "host" if host else "gpu", note, (Rate(None, rate),))
+    return Ceiling(NAME, name, rate, None, direction, None, "host" if host else "gpu", note, (Rate(None, rate),), True)
 
 
 def _uneven(rates: dict[Pair, float]) -> bool:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from nsysparse.measured.ceilings import Ceiling, Direction, Rate
-from nsysparse.measured.matrix import Matrix, Pair, middle, read_matrix, spread
+from nsysparse.measured.matrix import Matrix, middle, read_matrix, spread
 from nsysparse.measured.text import RefusedError, lines, sentences, starts_as_json
 
 NAME = "p2pBandwidthLatencyTest"
@@ -38,7 +38,7 @@ def recognises(text: str) -> bool:
 
 
 def parse(text: str) -> Ceiling:
-    """The median of all pairs of the table of one direction with peer access; of the next best one if it is missing."""
+    """The median of all pairs of the table of one direction with peer access, or half of that of both."""
     every = list(lines(text))
     tables = [
         _Table(found.group(1) == "Bidirectional", found.group(2) == "Enabled", _WAYS[found.group(3)], matrix)
@@ -50,7 +50,7 @@ def parse(text: str) -> Ceiling:
     connected = next(
         (read_matrix(every, place) for place, (_, line) in enumerate(every) if _CONNECTIVITY in line), None
     )
-    # Peer access first: it is the link. Both directions at once, halved, before staging through the host.
+    # Peer access first: it is the link. Both directions at once, halved, only where nothing better is there.
     order = sorted(tables, key=lambda each: (not each.enabled, each.both_ways))
     chosen = order[0]
     same = [each for each in tables if (each.both_ways, each.enabled) == (chosen.both_ways, chosen.enabled)]
@@ -62,24 +62,22 @@ def parse(text: str) -> Ceiling:
         )
     pairs = chosen.matrix.pairs()
     linked = {at: rate for at, rate in pairs.items() if connected is None or connected.cells.get(at) != 0}
-    staged = not chosen.enabled or not linked
-    rates = pairs if staged else linked
+    if not chosen.enabled or not linked:
+        raise RefusedError(
+            "Its copies were staged through host memory, without peer access: no ceiling of a link between devices.",
+            f"Where devices do reach each other, run {_COMMAND}",
+            chosen.matrix.line,
+        )
     share = 2 if chosen.both_ways else 1
-    rate = middle(rates) / share
+    rate = middle(linked) / share
     note = sentences(
         [
-            spread(rates, "pair"),
+            spread(linked, "pair"),
             "Halved, since both directions are added up." if chosen.both_ways else "One direction at a time.",
-            _staging(rates, pairs) if staged or len(rates) < len(pairs) else "",
+            ""
+            if len(linked) == len(pairs)
+            else f"{len(pairs) - len(linked)} of {len(pairs)} pairs have no peer access and were left out.",
         ]
     )
-    test = (
-        f"{'Bidirectional' if chosen.both_ways else 'Unidirectional'} P2P={'Enabled' if chosen.enabled else 'Disabled'}"
-    )
-    return Ceiling(NAME, test, rate, None, chosen.direction, None, "gpu", note, (Rate(None, rate),))
-
-
-def _staging(rates: dict[Pair, float], pairs: dict[Pair, float]) -> str:
-    if len(rates) == len(pairs):
-        return "Staged through host memory, without peer access: no ceiling of a link between the devices."
-    return f"{len(pairs) - len(rates)} of {len(pairs)} pairs have no peer access and were left out."
+    test = f"{'Bidirectional' if chosen.both_ways else 'Unidirectional'} P2P=Enabled"
+    return Ceiling(NAME, test, rate, None, chosen.direction, None, "gpu", note, (Rate(None, rate),), True)

@@ -36,6 +36,7 @@ from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
 from nsysparse.theory.critical import STEP_NS, critical_length
 from nsysparse.theory.links import Peak
+from nsysparse.theory.practical import MEASURED
 from nsysparse.theory.references import References
 from nsysparse.theory.shipment import Shipment
 from nsysparse.units import GB
@@ -70,6 +71,8 @@ def assemble(
     too_fast = sum(link.inconsistent_count for link in found_links)
     if too_fast:
         anomalies = anomalies + Counter({"rates-above-peak": too_fast})
+    if _unused(found_links, settings):
+        anomalies = anomalies + Counter({"measured-ceiling-unused": 1})
     off = sum(differs(request) for request in found_requests)
     if off:
         anomalies = anomalies + Counter({"bytes-differ-from-model": off})
@@ -105,7 +108,14 @@ def assemble(
         reasons=(),
         warnings=warnings(anomalies),
     )
-    return replace(analysis, reasons=_with_command(_reasons(analysis), measured, known))
+    return replace(analysis, reasons=_with_command(_reasons(analysis), analysis.links, measured, known))
+
+
+def _unused(found_links: Sequence[Link], settings: Mapping[str, Setting]) -> bool:
+    """Whether a ceiling was measured of another kind of link than those that carried something."""
+    given = "measured" in settings and settings["measured"].value is not None
+    sources = [link.practical_source for link in found_links if link.practical_source]
+    return given and bool(found_links) and not any(source.startswith(MEASURED) for source in sources)
 
 
 def _counters(measured: Measured, peak: Peak | None) -> tuple[CounterCheck, ...]:
@@ -142,10 +152,14 @@ def _reasons(analysis: Analysis) -> tuple[Reason, ...]:
     return reasons(analysis, [trace.capabilities for trace in analysis.traces], given, transports)
 
 
-def _with_command(found: Sequence[Reason], measured: Measured, known: References) -> tuple[Reason, ...]:
-    """Where no ceiling was measured, the command that measures it at the size that half of the messages have."""
+def _with_command(
+    found: Sequence[Reason], found_links: Sequence[Link], measured: Measured, known: References
+) -> tuple[Reason, ...]:
+    """Where no ceiling was measured, the command that measures that of the busiest link, at the median message size."""
     half = measured.movements["bytes"].drop_nulls().median()
-    peak = known.across or known.within
+    peaked = [link for link in found_links if link.peak_gb_s is not None]
+    busiest = max(peaked, key=lambda link: link.bytes or 0, default=None)
+    peak = None if busiest is None else known.between(busiest.src, busiest.dst)
     if peak is None or peak.link_id is None or not isinstance(half, float):
         return tuple(found)
     pulled = measured.movements.filter(transport="nixl", side="recv").height

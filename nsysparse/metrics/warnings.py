@@ -38,6 +38,8 @@ MESSAGES = {
     "layers-need-their-number": "transfers that carry all layers of a model whose number of layers is not known: name"
     " it with --layers N or --model ID",
     "layers-unreadable": "transfers in a range whose layer is neither a number, a span nor `all`",
+    "measured-ceiling-unused": "benchmark given with --measured that is of another link than what carried transfers"
+    " here (inside a machine, or between machines): their ceilings are not the measured one",
     "meetings-too-many": "kinds of sends or receives that might be each other's side but agree in too little to compare"
     " them all; both sides were counted",
     "movements-counted-by-side": "transfers that may be the other side of a counted one: rank or peer is unknown, so"

@@ -6,18 +6,13 @@ trace, what their product name implies; and unknown where neither says it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from nsysparse.catalog.loader import find_box, link_of_gpu
 from nsysparse.errors import UsageError
-from nsysparse.measured.ceilings import Ceiling
-from nsysparse.measured.loader import read_measured
 from nsysparse.theory.links import Peak, resolve
-from nsysparse.units import human_bytes
 
 UNKNOWN = "unknown"
 """`--link unknown`: assume nothing."""
-_WITHIN_TOOLS = ("nvbandwidth", "p2pBandwidthLatencyTest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +24,14 @@ class References:
         across: Between traces, taken to be of two machines.
         trace_ids: Which prefixes of the ends of links are traces.
         assumption: What was taken for granted, a sentence; empty where the user named the link.
+        adapters: How many adapters the peak across adds up, perhaps a part of one.
     """
 
     within: Peak | None = None
     across: Peak | None = None
     trace_ids: tuple[str, ...] = ()
     assumption: str = ""
+    adapters: float = 1
 
     def between(self, src: str, dst: str) -> Peak | None:
         """The peak of the link between two ends, as links name them."""
@@ -91,13 +88,14 @@ def _of_box(box: str) -> References:
     if intra is not None:
         pair = float(found.pair_intra_one_way_peak_bytes_per_s)
         intra = _scaled(intra, pair, f"catalogue: {found.id}, between two GPUs ({found.source})")
-    across = None
+    across, adapters = None, 1.0
     if found.nic_link is not None and found.nic_one_way_peak_per_gpu_bytes_per_s is not None:
         nic = resolve(found.nic_link, None)
         each = float(found.nic_one_way_peak_per_gpu_bytes_per_s)
+        adapters = each / nic.bytes_per_s if nic else 1.0
         across = nic and _scaled(nic, each, f"catalogue: {found.id}, adapters of one GPU ({found.source})")
     text = f"traces are taken to be of different machines of the kind {found.name}, and one GPU to use its own adapters"
-    return References(intra, across, assumption=text)
+    return References(intra, across, assumption=text, adapters=adapters)
 
 
 def _scaled(peak: Peak, bytes_per_s: float, source: str) -> Peak:
@@ -116,29 +114,3 @@ def _of_gpus(gpus: Sequence[str | None]) -> References:
     peak = resolve(found.id, None)
     text = f"GPUs named {name} have {found.name} between them; --link says otherwise, --link {UNKNOWN} assumes nothing"
     return References(peak and replace(peak, source=f"assumed of GPUs named {name}; {peak.source}"), assumption=text)
-
-
-def with_measured(found: References, ceiling: Ceiling, path: Path) -> References:
-    """The practical ceiling that a benchmark showed, instead of the catalogue's typical share.
-
-    Raises:
-        UsageError: No link is named that was measured.
-        InputError: The benchmark shows more than that link can carry.
-    """
-    shown = path.name.encode("utf-8", "backslashreplace").decode()
-    size = "" if ceiling.size_bytes is None else f" at {human_bytes(ceiling.size_bytes)}"
-    pairs = "" if ceiling.queue_pairs is None else f", {ceiling.queue_pairs} queue pairs"
-    memory = "" if ceiling.memory is None else f", {ceiling.memory} memory"
-    source = f"measured: {ceiling.test}{size}{pairs}{memory} ({shown}). {ceiling.note}"
-
-    def held(peak: Peak | None) -> Peak | None:
-        if peak is not None and ceiling.bytes_per_s > peak.bytes_per_s:
-            read_measured(path, peak.bytes_per_s)  # refuses it, but for clocks and rounding
-        return peak and replace(peak, practical_bytes_per_s=ceiling.bytes_per_s, practical_source=source)
-
-    if found.within is not None and found.within == found.across:
-        return replace(found, within=held(found.within), across=held(found.across))
-    within = ceiling.tool in _WITHIN_TOOLS
-    if (found.within if within else found.across) is None:
-        raise UsageError("--measured needs the link that was measured.", "Name it with --link ID, --peak or --box.")
-    return replace(found, within=held(found.within)) if within else replace(found, across=held(found.across))

@@ -170,13 +170,6 @@ def test_both_directions_are_halved_where_nothing_better_is_there():
     assert "Halved" in found.note
 
 
-def test_without_peer_access_it_is_staging_and_the_note_says_so():
-    found = p2p_bandwidth.parse(OFF)
-
-    assert found.bytes_per_s == pytest.approx(26e9)
-    assert "Staged through host memory" in found.note
-
-
 def test_pairs_without_peer_access_are_staged_even_where_the_table_says_enabled():
     mixed = table(
         "P2P Connectivity Matrix", "     0     1     1     0", "     1     1     1     0", "     2     0     0     1"
@@ -188,7 +181,8 @@ def test_pairs_without_peer_access_are_staged_even_where_the_table_says_enabled(
     some = p2p_bandwidth.parse(mixed + ON.replace("257.00", " 22.00"))
     assert some.bytes_per_s == pytest.approx(255.5e9)  # 0 to 1: 256, 1 to 0: 255
     assert "4 of 6 pairs have no peer access" in some.note
-    assert "Staged" in p2p_bandwidth.parse(none + ON).note
+    with pytest.raises(RefusedError, match="staged through host memory"):
+        p2p_bandwidth.parse(none + ON)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +191,7 @@ def test_pairs_without_peer_access_are_staged_even_where_the_table_says_enabled(
         (ON + ON, "Several runs"),
         ("[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\n" + LATENCY, "No table of bandwidths"),
         (table("Unidirectional P2P=Enabled Bandwidth Matrix (GB/s)"), "No table of bandwidths"),
+        (OFF, "staged through host memory"),
     ],
 )
 def test_p2p_without_one_such_table_is_refused(text: str, why: str):

@@ -1,5 +1,6 @@
 """Which link is held against which peak: as the user names it, as a machine has it, or as GPUs' names imply it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from nsysparse.api import Options, analyse
 from nsysparse.catalog.loader import find_box, find_link, link_of_gpu
 from nsysparse.errors import InputError, UsageError
+from nsysparse.measured.loader import read_measured
 from nsysparse.testing import TraceBuilder
+from nsysparse.theory.practical import with_measured
 from nsysparse.theory.references import References, references
 
 SEND_RECV = "ncclDevKernel_SendRecv(args)"
@@ -144,8 +147,100 @@ def test_more_than_the_link_can_carry_is_refused(tmp_path: Path) -> None:
 def test_a_measurement_needs_the_link_that_was_measured(tmp_path: Path) -> None:
     file = tmp_path / "ib.txt"
     file.write_text(PERFTEST.format(rate="392.30", messages="0.005846"))
+    with pytest.raises(UsageError, match="of a link between machines, and none is known"):
+        analyse(two_machines(tmp_path), Options(measured=file))  # the name of its GPUs implies their NVLink only
     with pytest.raises(UsageError, match="needs the link"):
-        analyse(two_machines(tmp_path), Options(measured=file))
+        with_measured(references(None, None, None, [], []), read_measured(file), file)
+
+
+NVBANDWIDTH = """
+memcpy CE CPU(row) <- GPU(column) bandwidth (GB/s)
+           0
+ 0     55.64
+
+SUM device_to_host_memcpy_ce 55.64
+"""
+SENDRECV = """# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
+# Collective test starting: sendrecv_perf
+#  Rank  0 Group  0 Pid  11 on      one device  0 [0000:04:00] NVIDIA H100
+#  Rank  1 Group  0 Pid  12 on {other:>8} device  1 [0000:05:00] NVIDIA H100
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     {size:>8}      16777216     float     sum      -1   {time:>7}  {rate:>6}  {rate:>6}      0   {time:>7}  {rate:>6}  {rate:>6}    N/A
+"""  # noqa: E501
+BIG = {"size": 2**26, "time": 1864.1, "rate": 36.0}
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "measured.txt"
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "link", "why"),
+    [
+        (NVBANDWIDTH, "nvlink4-h100", "to or from the host"),
+        (NVBANDWIDTH, "ib-ndr", "copies inside one host"),
+        (PERFTEST.format(rate="392.30", messages="0.005846"), "nvlink4-h100", "crosses network adapters"),
+        (PERFTEST.replace("RDMA_Write BW Test", "").format(rate="392.30", messages="0.005846"), "ib-ndr", "title"),
+        (SENDRECV.format(other="one", **BIG), "ib-ndr", "in one host"),
+        (SENDRECV.format(other="two", size=16_384, time=0.455, rate=36.0), "ib-ndr", "16.4 kB a message"),
+    ],
+)
+def test_a_benchmark_of_something_else_is_no_ceiling(tmp_path: Path, text: str, link: str, why: str) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(InputError, match=why):
+        with_measured(references(link, None, None, [], []), read_measured(file), file)
+
+
+def test_a_benchmark_holds_for_the_side_of_a_machine_that_it_ran_on(tmp_path: Path) -> None:
+    box = references(None, None, "dgx-h100", [], [])
+    inside = written(tmp_path, SENDRECV.format(other="one", **BIG | {"rate": 361.8, "time": 185.5}))
+    found = with_measured(box, read_measured(inside), inside)
+    assert found.within is not None
+    assert found.within.practical_gb_s == pytest.approx(361.8)
+    assert found.across == box.across
+    outside = written(tmp_path, SENDRECV.format(other="two", **BIG))
+    found = with_measured(box, read_measured(outside), outside)
+    assert found.across is not None
+    assert found.across.practical_gb_s == pytest.approx(36)
+    assert found.within == box.within
+
+
+def test_one_adapter_is_measured_and_all_of_a_gpu_are_counted(tmp_path: Path) -> None:
+    file = written(tmp_path, PERFTEST.format(rate="784.60", messages="0.011692"))
+    found = with_measured(references(None, None, "vr-nvl72", [], []), read_measured(file), file)
+    assert found.across is not None
+    assert found.across.gb_s == 200
+    assert found.across.practical_gb_s == pytest.approx(2 * 98.075)
+    assert "times 2 adapters" in str(found.across.practical_source)
+    faster = written(tmp_path, PERFTEST.format(rate="1584.60", messages="0.023612"))
+    with pytest.raises(InputError, match=r"more than the link's 100\.0 GB/s"):
+        with_measured(references(None, None, "vr-nvl72", [], []), read_measured(faster), faster)
+
+
+def test_a_total_of_both_directions_has_no_measured_ceiling(tmp_path: Path) -> None:
+    file = written(tmp_path, SENDRECV.format(other="one", **BIG))
+    with pytest.raises(UsageError, match="adds both directions up"):
+        with_measured(references("nvlink4-h100@bidirectional", None, None, [], []), read_measured(file), file)
+
+
+def test_a_measurement_of_a_link_that_carried_nothing_is_told(tmp_path: Path) -> None:
+    file = written(tmp_path, PERFTEST.format(rate="392.30", messages="0.005846"))
+    unused = analyse(one_machine(tmp_path), Options(box="dgx-h100", measured=file))
+    assert [each.count for each in unused.warnings if each.code == "measured-ceiling-unused"] == [1]
+    used = analyse(two_machines(tmp_path), Options(box="dgx-h100", measured=file))
+    assert "measured-ceiling-unused" not in {each.code for each in used.warnings}
+
+
+@pytest.mark.parametrize(("traces", "command"), [(one_machine, "nvbandwidth"), (two_machines, "ib_write_bw")])
+def test_the_command_measures_the_link_that_carried_most(
+    tmp_path: Path, traces: Callable[[Path], list[Path]], command: str
+) -> None:
+    analysis = analyse(traces(tmp_path), Options(box="dgx-h100"))
+    (reason,) = [each for each in analysis.reasons if each.path == "/settings/measured/value"]
+    assert reason.fix.startswith(command)
 
 
 def test_without_a_measurement_the_report_has_the_command_for_one(tmp_path: Path) -> None:
