@@ -567,7 +567,9 @@ def _settings(asked: Options, presets: Sequence[str], model: Model | None, known
         "peak_gb_s": given(asked.peak_gb_s),
         "box": Setting(asked.box, f"option: {known.assumption}") if asked.box else given(None),
         "measured": given(shown_name(asked.measured.name) if asked.measured else None),
-        "model": given(shown_model(model) if model else None),
+        "model": Setting(shown_model(model), f"option{f': {model.note}' if model.note else ''}")
+        if model
+        else given(None),
         "tp": Setting(asked.tp or 1, "option" if asked.tp else "default"),
         "kv_dtype": Setting(asked.kv_dtype or default_type().id, "option" if asked.kv_dtype else "default"),
         "wire_dtype": given(asked.wire_dtype),

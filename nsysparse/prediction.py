@@ -131,6 +131,7 @@ class Prediction:
     format_version: int
     nsysparse: str
     model: str
+    model_note: str
     kv_bytes_per_token: int
     late_kv_bytes_per_token: int
     state_bytes: int

@@ -82,6 +82,17 @@ _REPORTS = (".sqlite", ".nsys-rep", ".qdrep")
     help="A link, e.g. ib-ndr (`nsysparse links list`). Repeatable. Default: NVLink 4, NDR, HDR, 100GbE.",
 )
 @click.option("--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its rate in one direction, instead of --link's.")
+@click.option(
+    "--box",
+    metavar="ID",
+    help="A machine instead (`nsysparse links list --boxes`): its links inside, and its adapters.",
+)
+@click.option(
+    "--measured",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What a bandwidth benchmark printed for the link (docs/reference/measured.md): its practical ceiling.",
+)
 @click.option("--step-ms", default="20..50", show_default=True, metavar="A..B", help="How long a decode step takes.")
 @click.option("--layer-ms", metavar="MS", help="Time to compute one layer: each is then sent as soon as it is done.")
 @click.option("--fixed-cost-us", metavar="US", help="What each transfer costs whatever its size. Default: unknown.")
@@ -105,6 +116,8 @@ def command(
     nics: int | None,
     links: tuple[str, ...],
     peak_gb_s: float | None,
+    box: str | None,
+    measured: Path | None,
     step_ms: str,
     layer_ms: str | None,
     fixed_cost_us: str | None,
@@ -124,6 +137,7 @@ def command(
         nsysparse kv llama-3-70b
         nsysparse kv deepseek-v3 --tokens 4096,32768 --tp 8 --link ib-ndr
         nsysparse kv ./my-model/config.json --link eth-100g --step-ms 30 --wire-dtype fp8
+        nsysparse kv llama-3-70b --box dgx-h100 --measured ib_write_bw.txt
         nsysparse kv llama-3-70b --link ib-ndr --lengths requests.csv --benefit-ms 100
         nsysparse kv llama-3-70b -f json | jq .rows
 
@@ -147,7 +161,7 @@ def command(
         None if wire_dtype is None else cache_type(wire_dtype),
         nics,
     )
-    peaks = _peaks(links, peak_gb_s)
+    peaks = _peaks(links, peak_gb_s, box, measured)
     asked = Question(
         tokens=whole_numbers("--tokens", tokens, _MOST_TOKENS, example="1024,8192"),
         batch=whole_numbers("--batch", batch, _MOST_BATCH, example="1,32"),
@@ -161,7 +175,7 @@ def command(
         raise UsageError(f"That would be {count:,} rows; at most {_MOST_ROWS:,} are computed.", "Ask for fewer.")
     prediction = predict(shipment, peaks, asked)
     target = None if output in (None, "-") else Path(str(output))
-    read = [Path(model), Path(model, CONFIG), *([Path(lengths)] if lengths else [])]
+    read = [Path(model), Path(model, CONFIG), *([Path(lengths)] if lengths else []), *([measured] if measured else [])]
     write(_rendered(prediction, chosen), target, force=force, inputs=read)
     if target is not None:
         say(f"Wrote {target}")
@@ -171,14 +185,27 @@ def _time(option: str, text: str | None, ns_per_unit: int, example: str) -> int 
     return None if text is None else nanoseconds(option, text, ns_per_unit, example=example)
 
 
-def _peaks(links: tuple[str, ...], peak_gb_s: float | None) -> "Sequence[Peak]":
+def _peaks(links: tuple[str, ...], peak_gb_s: float | None, box: str | None, measured: Path | None) -> "Sequence[Peak]":
+    """The links to compare, as named; what was measured holds for one of them."""
+    from nsysparse.measured.loader import read_measured
     from nsysparse.theory.links import resolve
+    from nsysparse.theory.practical import with_measured
+    from nsysparse.theory.references import references
 
-    if peak_gb_s is not None and len(set(links)) > 1:
-        raise UsageError(f"--peak {peak_gb_s} and {len(set(links))} links: which of them is it of?", "Name one link.")
-    named: Sequence[str | None] = links or ((None,) if peak_gb_s is not None else CLASSIC)
-    found = (resolve(link, peak_gb_s) for link in dict.fromkeys(named))
-    return [peak for peak in found if peak is not None]
+    named = tuple(dict.fromkeys(links))
+    if peak_gb_s is not None and len(named) > 1:
+        raise UsageError(f"--peak {peak_gb_s} and {len(named)} links: which of them is it of?", "Name one link.")
+    if measured is not None and len(named) > 1:
+        raise UsageError(f"--measured and {len(named)} links: which of them was measured?", "Name that one.")
+    if box is not None and named:
+        raise UsageError("--box names the links of a machine, and --link another.", "Leave one out.")
+    if box is None and measured is None:
+        every: Sequence[str | None] = named or ((None,) if peak_gb_s is not None else CLASSIC)
+        return [peak for peak in (resolve(link, peak_gb_s) for link in every) if peak is not None]
+    found = references(named[0] if named else None, peak_gb_s, box, (), ())
+    if measured is not None:
+        found = with_measured(found, read_measured(measured), measured)
+    return [peak for peak in dict.fromkeys((found.within, found.across)) if peak is not None]
 
 
 def _histogram(named: str, column: str | None) -> "Histogram":

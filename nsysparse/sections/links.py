@@ -174,7 +174,7 @@ def _table(links: Sequence[Link], option: str) -> Table:
         rates("Line rate", [link.peak_gb_s for link in links], term="line-rate", minor=True).applying(peaked),
         shares("Of line rate", [link.efficiency for link in links], term="headline", bounds=lower).applying(peaked),
         times("Observed", [link.observed_ns for link in links], scale, term="busy"),
-        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling", minor=True).applying(peaked),
+        times("At ceiling", [link.practical_ns for link in links], scale, term="ceiling").applying(peaked),
         times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate").applying(peaked),
     ]
     note = "" if all(peaked) else f"Links to and from the host have {_no_peak(option)}."

@@ -58,7 +58,7 @@ def build(prediction: Prediction) -> Document:
         Definitions(_TERMS),
     ]
     title = f"KV cache of {prediction.model}"
-    return Document(title, f"the catalogue: {prediction.model}", f"nsysparse {prediction.nsysparse}", blocks)
+    return Document(title, "arithmetic on the catalogues, no trace", f"nsysparse {prediction.nsysparse}", blocks)
 
 
 def _answer(prediction: Prediction) -> Callout:
@@ -85,6 +85,8 @@ def _cache(prediction: Prediction) -> list[Block]:
         ranks = f"tensor parallel {prediction.tp}, pipeline stages {prediction.pp}"
         facts.append(Fact("Fullest rank", human_bytes(prediction.bytes_per_rank), f"of {tokens}; {ranks}"))
     blocks: list[Block] = [Heading("Cache", "cache"), Facts(facts)]
+    if prediction.model_note:
+        blocks.append(Paragraph(f"Of the model: {prediction.model_note}"))
     if prediction.wire_dtype is not None:
         row = prediction.rows[0]
         blocks.append(

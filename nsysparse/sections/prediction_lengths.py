@@ -20,6 +20,7 @@ def lengths_blocks(prediction: Prediction) -> list[Block]:
         Heading("Requests", "requests"),
         Paragraph(f"{counted(told.total, 'request')} ({told.source}): {middle} tokens{unknown}."),
         _by_link(prediction, told),
+        Paragraph("Shares are at line rate."),
         *_meaning(prediction),
         _histogram(told),
     ]

@@ -65,8 +65,11 @@ def _side_by_side(prediction: Prediction) -> list[Block]:
     ranks = prediction.tp * prediction.pp
     if ranks == 1 and prediction.nics == 1:
         return []
+    first = prediction.rows[0]
+    if ranks > 1 and first.bytes == first.rank_bytes:
+        return [Paragraph("One rank sends what all of them hold alike, over one link (--mla says otherwise).")]
     if prediction.nics == ranks:
-        text = f"Every rank sends over a link of its own, {ranks:,} side by side"
+        text = f"Every rank that sends has a link of its own, {ranks:,} side by side"
     else:
         by = f"{counted(ranks, 'rank')} send{'s' if ranks == 1 else ''}"
         text = f"What {by} is divided among {counted(prediction.nics, 'link')}"

@@ -58,6 +58,7 @@ def predict(shipment: Shipment, peaks: Sequence[Peak], asked: Question) -> Predi
         format_version=FORMAT_VERSION,
         nsysparse=__version__,
         model=shown_model(model),
+        model_note=model.note or "",
         kv_bytes_per_token=shipment.token_bytes,
         late_kv_bytes_per_token=shipment.late_token_bytes,
         state_bytes=shipment.fixed_bytes,

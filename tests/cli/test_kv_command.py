@@ -133,7 +133,7 @@ def test_all_rows_are_shown_as_text():
 
 def test_tensor_parallel_ranks_say_that_each_has_a_link():
     shown = run("qwen3-235b-a22b", "--tp", 8, "--tokens", 32_768, "--link", "ib-ndr").stdout
-    assert "Every rank sends over a link of its own, 8 side by side" in shown
+    assert "Every rank that sends has a link of its own, 8 side by side" in shown
     assert "12.6 GB" in shown
     assert "divided among 4 links" in run("qwen3-235b-a22b", "--tp", 8, "--nics", 4).stdout
 
@@ -302,3 +302,56 @@ def test_a_hostile_column_is_seen_and_not_obeyed(tmp_path: Path):
         shown = run("llama-3-8b", "--lengths", path, "--length-column", "tokens\u202e", "-f", chosen).stdout
         assert "\x1b" not in shown
         assert "\u202e" not in shown
+
+
+# --- machines and measurements ----------------------------------------------------------------------------------------
+
+SENDRECV = """# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
+# Collective test starting: sendrecv_perf
+#  Rank  0 Group  0 Pid  11 on      one device  0 [0000:04:00] NVIDIA H100
+#  Rank  1 Group  0 Pid  12 on      two device  0 [0000:04:00] NVIDIA H100
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+    67108864      16777216     float     sum      -1   1864.1   36.00   36.00      0   1864.1   36.00   36.00    N/A
+"""
+
+
+def test_a_machine_compares_its_links_inside_with_its_adapters():
+    rows = answer("llama-3-70b", "--box", "dgx-h100", "--batch", "1")["rows"]
+    assert [(row["link"], row["peak_gb_s"]) for row in rows] == [("nvlink4-h100", 450), ("ib-ndr", 50)]
+    assert rows[1]["peak_source"].startswith("catalogue: dgx-h100, adapters of one GPU")
+
+
+def test_what_was_measured_is_the_practical_rate_of_its_link_alone(tmp_path: Path):
+    file = tmp_path / "sendrecv.txt"
+    file.write_text(SENDRECV)
+    inside, across = answer("llama-3-70b", "--box", "dgx-h100", "--measured", file, "--batch", "1")["rows"]
+    assert inside["practical_source"].startswith("catalogue")
+    assert (across["practical_gb_s"], across["practical_source"][:24]) == (36, "measured: sendrecv_perf ")
+    assert across["practical_ns"] == round(335_544_320 / 36)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--box", "dgx-h100", "--link", "ib-ndr"), "--box names the links"),
+        (("--box", "dgx-h100", "--peak", "5"), "--box names the links"),
+        (("--link", "ib-ndr", "--link", "ib-hdr", "--measured", "FILE"), "which of them was measured"),
+        (("--measured", "FILE"), "needs the link"),
+        (("--link", "nvlink4-h100@bidirectional", "--measured", "FILE"), "adds both directions up"),
+    ],
+)
+def test_a_measurement_and_a_machine_name_one_link(tmp_path: Path, arguments: tuple[str, ...], why: str):
+    file = tmp_path / "sendrecv.txt"
+    file.write_text(SENDRECV)
+    with pytest.raises(UsageError, match=why):
+        run("llama-3-70b", *(str(file) if each == "FILE" else each for each in arguments))
+
+
+def test_what_to_know_of_a_model_is_told():
+    assert "chunk 8192" in answer("llama-4-scout")["model_note"]
+    assert "Of the model: chunk 8192" in run("llama-4-scout").stdout
+
+
+def test_latents_that_all_ranks_hold_are_sent_by_one():
+    assert "One rank sends what all of them hold alike" in run("deepseek-v3", "--tp", "8").stdout
