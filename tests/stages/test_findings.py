@@ -13,7 +13,7 @@ from nsysparse.theory.dtypes import cache_type
 from nsysparse.theory.kv_cache import sequence_bytes
 from nsysparse.theory.layout import layout
 
-LLAMA, QWEN = "llama-3-70b", "qwen3-235b-a22b"
+LLAMA, QWEN, HYBRID = "llama-3-70b", "qwen3-235b-a22b", "qwen3-next-80b"
 TOKENS = (128, 512)
 
 
@@ -58,6 +58,38 @@ def test_duplicated_heads_explain_themselves(tmp_path: Path) -> None:
     assert finding.advice.startswith("--tp 8 or --kv-dtype fp32 would explain it")
     assert "2 times" in finding.title
     assert moved(tmp_path, sizes, model=QWEN, tp=8).findings == ()
+
+
+def test_nothing_was_compressed_after_all(tmp_path: Path) -> None:
+    (finding,) = moved(tmp_path, expected(), wire_dtype="fp8").findings
+    assert finding.advice.startswith("Leaving out --wire-dtype or --tp 16 would explain it")
+    assert "--kv-dtype" not in finding.advice
+    (finding,) = moved(tmp_path, expected(QWEN), model=QWEN, wire_dtype="fp8").findings
+    assert finding.advice.startswith("Leaving out --wire-dtype or --tp 8 would explain it")
+    (finding,) = moved(tmp_path, tuple(3 * size for size in expected()), wire_dtype="fp8").findings
+    assert "nothing was compressed (leave out --wire-dtype)" in finding.advice
+    (finding,) = moved(tmp_path, tuple(3 * size for size in expected())).findings
+    assert "--wire-dtype" not in finding.advice
+
+
+def test_compressed_to_another_type_than_was_said(tmp_path: Path) -> None:
+    sizes = expected(kv_dtype="int4")
+    (finding,) = moved(tmp_path, sizes, wire_dtype="fp8").findings
+    assert finding.advice.startswith("--wire-dtype int4 would explain it")
+    assert moved(tmp_path, sizes, wire_dtype="int4").findings == ()
+
+
+def test_a_narrow_cache_is_not_compressed_further(tmp_path: Path) -> None:
+    (wide,) = moved(tmp_path, expected(kv_dtype="fp8")).findings
+    assert wide.advice.startswith("--kv-dtype fp8 (or --wire-dtype fp8) would explain it")
+    (narrow,) = moved(tmp_path, expected(kv_dtype="int4"), kv_dtype="fp8").findings
+    assert narrow.advice.startswith("--kv-dtype int4 would explain it")
+
+
+def test_a_type_is_tried_with_each_prompt(tmp_path: Path) -> None:
+    sizes = expected(HYBRID, kv_dtype="fp8")  # its states keep their type, so no one factor explains both
+    (finding,) = moved(tmp_path, sizes, model=HYBRID).findings
+    assert "--kv-dtype fp8 " in finding.advice.partition("would explain it")[0]
 
 
 def test_what_no_factor_explains_names_the_usual_causes(tmp_path: Path) -> None:
