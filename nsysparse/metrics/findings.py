@@ -5,6 +5,7 @@ from dataclasses import replace
 from statistics import median
 
 from nsysparse.analysis import Finding, Request
+from nsysparse.catalog.entries import IndexedLatent, Latent
 from nsysparse.errors import UsageError
 from nsysparse.theory.dtypes import cache_types
 from nsysparse.theory.shipment import Shipment
@@ -16,6 +17,7 @@ _CLOSE = 0.01
 _MOST_TP = 64
 _MOST_OPTIONS = 3
 _NARROW_BITS = 8
+_FEWEST_COPIES = 2
 
 
 def differs(request: Request) -> bool:
@@ -55,8 +57,8 @@ def _against_model(requests: Sequence[Request], known: Shipment | None) -> Findi
 
 def _advice(off: Sequence[Request], known: Shipment, middle: float) -> str:
     """The options that would make theory and observation agree, where any explains all; else what may."""
-    options = [*_uncompressed(known, off), *_ranks(known, off), *_types(known, off)][:_MOST_OPTIONS]
-    if options:
+    ranks = [*_copies(known, off, middle), *_ranks(known, off)]
+    if options := [*_uncompressed(known, off), *ranks, *_types(known, off)][:_MOST_OPTIONS]:
         found = " or ".join(options)
         return f"{found[0].upper()}{found[1:]} would explain it; if the server does not run so, check --model."
     if middle < 1:
@@ -65,10 +67,8 @@ def _advice(off: Sequence[Request], known: Shipment, middle: float) -> str:
             " were recorded; or it is another model (--model)."
         )
     whole = ", or nothing was compressed (leave out --wire-dtype)" if known.wire_dtype else ""
-    return (
-        f"More ranks may have sent the same heads (--tp), or requests were sent again{whole}; or it is another model"
-        " (--model)."
-    )
+    same = "their copies of the latents" if _keeps_latents(known) else "the same heads (--tp)"
+    return f"More ranks may have sent {same}, or requests were sent again{whole}; or it is another model (--model)."
 
 
 def _explains(other: Shipment, off: Sequence[Request]) -> bool:
@@ -103,6 +103,21 @@ def _types(known: Shipment, off: Sequence[Request]) -> list[str]:
 
 
 def _ranks(known: Shipment, off: Sequence[Request]) -> list[str]:
-    """Numbers of ranks whose duplicated heads explain all."""
-    powers = (2**power for power in range(1, _MOST_TP.bit_length()))
-    return [f"--tp {tp}" for tp in powers if _explains(replace(known, layout=replace(known.layout, tp=tp)), off)]
+    """The fewest ranks whose duplicated heads explain all."""
+    powers = (2**power for power in range(_MOST_TP.bit_length()))
+    fitting = (tp for tp in powers if _explains(replace(known, layout=replace(known.layout, tp=tp)), off))
+    return [f"--tp {tp}" for tp in fitting][:1]
+
+
+def _copies(known: Shipment, off: Sequence[Request], middle: float) -> list[str]:
+    """That so many ranks sent all of each latent, where the model has latents and that multiple explains all."""
+    count = round(middle)
+    if count < _FEWEST_COPIES or not _keeps_latents(known):
+        return []
+    whole = all(_close(request.bytes or 0, count * (request.expected_bytes or 0)) for request in off)
+    return [f"{count} ranks each sending their copy of the latents"] if whole else []
+
+
+def _keeps_latents(known: Shipment) -> bool:
+    """Whether there are latents, of which every rank has all, so that --tp changes nothing."""
+    return any(isinstance(group, Latent | IndexedLatent) for group in known.model.groups)

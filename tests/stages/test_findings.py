@@ -92,6 +92,36 @@ def test_a_type_is_tried_with_each_prompt(tmp_path: Path) -> None:
     assert "--kv-dtype fp8 " in finding.advice.partition("would explain it")[0]
 
 
+def test_the_fewest_ranks_that_explain_it_are_enough(tmp_path: Path) -> None:
+    (fewer,) = moved(tmp_path, expected(QWEN), model=QWEN, tp=16).findings  # 4 heads: 1, 2 and 4 ranks send the same
+    assert fewer.advice.startswith("--tp 1 would explain it")
+    (some,) = moved(tmp_path, expected(QWEN, tp=8), model=QWEN, tp=16).findings
+    assert some.advice.startswith("--tp 8 or --kv-dtype fp8 ")
+
+
+@pytest.mark.parametrize("model", ["deepseek-v3", "deepseek-v3.2"])
+def test_each_rank_may_have_sent_its_latents(model: str, tmp_path: Path) -> None:
+    one = expected(model)
+    for count in (2, 3, 8):
+        (finding,) = moved(tmp_path, tuple(count * size for size in one), model=model, tp=8).findings
+        assert finding.advice.startswith(f"{count} ranks each sending their copy of the latents")
+        assert "would explain it" in finding.advice
+        assert "--tp" not in finding.advice
+    (twice,) = moved(tmp_path, tuple(2 * size for size in one), model=model).findings
+    assert ("--kv-dtype fp32 would explain it" in twice.advice) == (model == "deepseek-v3")
+    (whole,) = moved(tmp_path, one, model=model, wire_dtype="fp8").findings
+    assert whole.advice.startswith("Leaving out --wire-dtype ")
+    (other,) = moved(tmp_path, tuple(size * 5 // 2 for size in one), model=model).findings
+    assert "latents" in other.advice
+    assert "--tp" not in other.advice
+
+
+def test_a_whole_multiple_of_heads_is_not_of_latents(tmp_path: Path) -> None:
+    (finding,) = moved(tmp_path, tuple(3 * size for size in expected())).findings
+    assert "latent" not in finding.advice
+    assert "--tp" in finding.advice
+
+
 def test_what_no_factor_explains_names_the_usual_causes(tmp_path: Path) -> None:
     first, second = expected()
     (less,) = moved(tmp_path, (first // 3, second // 4)).findings
