@@ -9,7 +9,7 @@ from nsysparse.catalog.entries import IndexedLatent, Latent
 from nsysparse.errors import UsageError
 from nsysparse.theory.dtypes import cache_types
 from nsysparse.theory.shipment import Shipment
-from nsysparse.units import counted
+from nsysparse.units import counted, human_bytes
 
 TOLERANCE = 0.05
 """By so much a request may move more or less than its model says."""
@@ -27,13 +27,19 @@ def differs(request: Request) -> bool:
     return abs(request.bytes - request.expected_bytes) > TOLERANCE * request.expected_bytes
 
 
-def findings(requests: Sequence[Request], known: Shipment | None) -> tuple[Finding, ...]:
-    """Findings, worst first."""
-    against = _against_model(requests, known)
+def findings(requests: Sequence[Request], known: Shipment | None, strays: int | None) -> tuple[Finding, ...]:
+    """Findings, worst first.
+
+    Args:
+        requests: What each request moved, and must by the model.
+        known: The model as a user says that it is served, if named.
+        strays: Bytes that were attributed to no request; None where some are and their sizes are unknown.
+    """
+    against = _against_model(requests, known, strays)
     return () if against is None else (against,)
 
 
-def _against_model(requests: Sequence[Request], known: Shipment | None) -> Finding | None:
+def _against_model(requests: Sequence[Request], known: Shipment | None, strays: int | None) -> Finding | None:
     """That requests moved other bytes than their model says, and what would explain it."""
     off = [request for request in requests if differs(request)]
     if known is None or not off:
@@ -41,6 +47,7 @@ def _against_model(requests: Sequence[Request], known: Shipment | None) -> Findi
     ratios = sorted((request.bytes or 0) / (request.expected_bytes or 1) for request in off)
     middle = median(ratios)
     several = f"{ratios[0]:.3g} to {ratios[-1]:.3g}, in the median {middle:.3g} times"
+    rest = f"{human_bytes(strays)} were attributed to no request (no annotation names one): they may be the rest. "
     one = f"{middle:.3g} times"
     even = ratios[-1] - ratios[0] <= _CLOSE * middle
     return Finding(
@@ -50,7 +57,7 @@ def _against_model(requests: Sequence[Request], known: Shipment | None) -> Findi
         title=f"{counted(len(off), 'request')} moved {one if even else several} what {known.model.name} keeps",
         evidence=f"{len(off):,} of {counted(len(requests), 'request')} with a known prompt, over {TOLERANCE:.0%} off",
         cost_ns=None,
-        advice=_advice(off, known, middle),
+        advice=(rest if strays and middle < 1 else "") + _advice(off, known, middle),
         refs=tuple(f"/requests/{request.request_id}" for request in off[:3]),
     )
 

@@ -17,14 +17,16 @@ LLAMA, QWEN, HYBRID = "llama-3-70b", "qwen3-235b-a22b", "qwen3-next-80b"
 TOKENS = (128, 512)
 
 
-def moved(folder: Path, sizes: tuple[int, ...], **options: object) -> Analysis:
-    """Requests of these prompts, each annotated whole."""
+def moved(folder: Path, sizes: tuple[int, ...], *, stray: int = 0, **options: object) -> Analysis:
+    """Requests of these prompts, each annotated whole, and so many bytes beside them that name none."""
     builder = TraceBuilder(schema="3.25", gpus={0: "x"}, duration=10**9)
     thread = builder.process(pid=1).thread(tid=1)
     for number, (tokens, nbytes) in enumerate(zip(TOKENS, sizes, strict=True)):
         at = 10_000 * (number + 1)
         thread.start_end(f"kv_request request=r{number} prompt={tokens}", at, at + 9_000)
         thread.start_end(f"kv_transfer op=put request=r{number} layer=all bytes={nbytes}", at + 100, at + 5_000)
+    if stray:
+        thread.start_end(f"kv_transfer op=put layer=all bytes={stray}", 90_000, 95_000)
     return analyse([builder.write(folder / "t.sqlite")], Options(**{"model": LLAMA, **options}))  # type: ignore[arg-type]
 
 
@@ -129,6 +131,19 @@ def test_what_no_factor_explains_names_the_usual_causes(tmp_path: Path) -> None:
     assert "0.25 to 0.333" in less.title
     (more,) = moved(tmp_path, (first * 3, second * 4)).findings
     assert "--tp" in more.advice
+
+
+def test_what_has_no_request_may_be_the_rest(tmp_path: Path) -> None:
+    half = tuple(size // 2 for size in expected())
+    (finding,) = moved(tmp_path, half, stray=sum(half)).findings
+    assert finding.advice.startswith("104.9 MB were attributed to no request (no annotation names one): they may be ")
+    assert "--kv-dtype fp8 " in finding.advice
+    (third,) = moved(tmp_path, tuple(size // 3 for size in expected()), stray=1_000).findings
+    assert third.advice.startswith("1.00 kB were attributed to no request")
+    assert "prefix-cache hits" in third.advice
+    for sizes, stray in ((half, 0), (tuple(3 * size for size in expected()), 1_000)):
+        (finding,) = moved(tmp_path, sizes, stray=stray).findings
+        assert "no request" not in finding.advice
 
 
 def test_compressed_only_for_the_crossing(tmp_path: Path) -> None:
