@@ -67,7 +67,7 @@ def assemble(
     ended = with_sure(with_ends(measured), measured)
     found_totals = totals(measured, looked=all(_would_show(facts) for facts in traces))
     found_links, left_out = links(ended, known), excluded(measured)
-    found_requests = requests(measured, announced, model)
+    found_requests, left = requests(measured, announced, model), unattributed(measured)
     too_fast = sum(link.inconsistent_count for link in found_links)
     if too_fast:
         anomalies = anomalies + Counter({"rates-above-peak": too_fast})
@@ -97,14 +97,14 @@ def assemble(
         message_sizes=message_sizes(ended),
         lengths=None,
         timeline=None,
-        unattributed=unattributed(measured),
+        unattributed=left,
         coverage=coverage(measured),
         excluded=left_out,
         decode=None,
         clocks=None,
         theory=_theory(found_links, found_requests, model, known, _band(settings)),
         whatif=None,
-        findings=findings(found_requests, model),
+        findings=findings(found_requests, model, left["request"].bytes),
         reasons=(),
         warnings=warnings(anomalies),
     )
