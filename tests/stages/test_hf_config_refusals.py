@@ -12,6 +12,8 @@ from nsysparse.errors import InputError
 
 Refuse = Callable[[Config | bytes], InputError]
 LLAMA = grouped("llama", 4, 256, 4, 2)
+MAMBA = {"num_hidden_layers": 4, "hidden_size": 256, "state_size": 16, "conv_kernel": 4, "expand": 2}
+MAMBA |= {"intermediate_size": 1024}
 
 
 @pytest.fixture
@@ -119,6 +121,8 @@ def test_a_field_that_is_not_understood_is_refused(key: str, value: object, name
             "7 state-space",
         ),
         (grouped("cohere2", 4, 64, 4, 2, sliding_window=8, sliding_window_pattern="LX"), "letters L and G"),
+        (MAMBA | {"model_type": "mamba"}, "intermediate_size is 1024, but hidden_size 256 times expand 2 is 512"),
+        (MAMBA | {"model_type": "mamba2", "num_heads": 8, "head_dim": 64, "n_groups": 1}, "intermediate_size is 1024"),
     ],
 )
 def test_a_config_that_is_not_understood_is_refused(config: Config, named: str, refuse: Refuse):
