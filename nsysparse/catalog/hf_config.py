@@ -11,12 +11,12 @@ from pathlib import Path
 
 from nsysparse.catalog.entries import FullAttention, LayerGroup, Model, Recurrent, WindowedAttention
 from nsysparse.catalog.hf.document import language_of, read_object
-from nsysparse.catalog.hf.families import DEFAULTS, KNOWN, REFUSED, TEXT_TYPES
+from nsysparse.catalog.hf.families import DEFAULTS, KNOWN, REFUSED, REFUSED_BEGINNINGS, TEXT_TYPES
 from nsysparse.catalog.hf.fields import Fields, quoted
 from nsysparse.catalog.hf.heads import Heads, heads_of, heads_of_blocks, query_heads_of, shared_layers
 from nsysparse.catalog.hf.latent import indexed_layers, is_latent, latent_of
 from nsysparse.catalog.hf.layers import Kind, layer_kinds, window_of
-from nsysparse.catalog.hf.leftovers import refuse_unread
+from nsysparse.catalog.hf.leftovers import refuse_designs, refuse_unread
 from nsysparse.catalog.hf.recurrent import recurrent_of
 from nsysparse.catalog.sizes import stated
 
@@ -51,6 +51,7 @@ def read_config(path: Path) -> Model:
         notes.append(
             f"model_type {quoted(family)} is not one that was held against published sizes; read by its fields"
         )
+    refuse_designs(fields, family)
     kinds = layer_kinds(fields, family)
     groups = tuple(_merged(_layers(fields, family, kinds, notes)))
     if not groups:
@@ -83,8 +84,9 @@ _SIMILAR = "Name a similar model with --model ID (`nsysparse models list`)."
 def _family(fields: Fields) -> str:
     told = fields.word("model_type") or ""
     family = TEXT_TYPES.get(told, told)
-    if family in REFUSED:
-        fields.refuse(f"model_type {quoted(family)}: {REFUSED[family]}.", _SIMILAR)
+    begins = (why for beginning, why in REFUSED_BEGINNINGS.items() if family.lower().startswith(beginning))
+    if (why := REFUSED.get(family) or next(begins, None)) is not None:
+        fields.refuse(f"model_type {quoted(family)}: {why}.", _SIMILAR)
     return family
 
 
