@@ -17,6 +17,7 @@ from nsysparse.catalog.hf.heads import Heads, heads_of, heads_of_blocks, query_h
 from nsysparse.catalog.hf.latent import indexed_layers, is_latent, latent_of
 from nsysparse.catalog.hf.layers import Kind, layer_kinds, window_of
 from nsysparse.catalog.hf.leftovers import refuse_designs, refuse_unread
+from nsysparse.catalog.hf.quantised import quantised_cache
 from nsysparse.catalog.hf.recurrent import recurrent_of
 from nsysparse.catalog.sizes import stated
 
@@ -57,7 +58,7 @@ def read_config(path: Path) -> Model:
     if not groups:
         fields.refuse("none of its layers keeps anything for a sequence.")
     query_heads = query_heads_of(fields)
-    _note_rest(fields, notes)
+    _note_rest(document, fields, notes)
     refuse_unread(fields)
     short, long, cap, state = stated(groups)
     model_id = _id(document, fields, family)
@@ -133,16 +134,17 @@ def _merged(layers: Iterator[LayerGroup]) -> Iterator[LayerGroup]:
         yield replace(layer, layers=counts[layer])
 
 
-def _note_rest(fields: Fields, notes: list[str]) -> None:
+def _note_rest(document: Mapping[str, object], fields: Fields, notes: list[str]) -> None:
     """Notes on what was filled in, and on what the sizes leave out."""
     if fields.filled:
         notes.append(f"not in the file, as transformers has it: {', '.join(sorted(fields.filled))}")
     speculative = fields.integer("num_nextn_predict_layers", least=0) or 0
     if speculative:
         notes.append(f"{speculative} speculative layers are not counted")
-    quantised = fields.values.get("quantization_config")
-    if isinstance(quantised, dict) and quantised.get("kv_cache_scheme"):
-        notes.append("the file asks for a quantised cache (kv_cache_scheme); sizes are for 16-bit values")
+    notes.extend(
+        f"the file asks for a quantised cache ({key}); sizes are for 16-bit values"
+        for key in quantised_cache(document, fields.values)
+    )
 
 
 def _attention(groups: tuple[LayerGroup, ...], query_heads: int) -> str:
