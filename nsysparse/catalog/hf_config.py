@@ -11,12 +11,13 @@ from pathlib import Path
 
 from nsysparse.catalog.entries import FullAttention, LayerGroup, Model, Recurrent, WindowedAttention
 from nsysparse.catalog.hf.document import language_of, read_object
-from nsysparse.catalog.hf.families import DEFAULTS, KNOWN, REFUSED, TEXT_TYPES
+from nsysparse.catalog.hf.families import DEFAULTS, KNOWN, REFUSED, REFUSED_BEGINNINGS, TEXT_TYPES
 from nsysparse.catalog.hf.fields import Fields, quoted
 from nsysparse.catalog.hf.heads import Heads, heads_of, heads_of_blocks, query_heads_of, shared_layers
 from nsysparse.catalog.hf.latent import indexed_layers, is_latent, latent_of
 from nsysparse.catalog.hf.layers import Kind, layer_kinds, window_of
-from nsysparse.catalog.hf.leftovers import refuse_unread
+from nsysparse.catalog.hf.leftovers import refuse_designs, refuse_unread
+from nsysparse.catalog.hf.quantised import quantised_cache
 from nsysparse.catalog.hf.recurrent import recurrent_of
 from nsysparse.catalog.sizes import stated
 
@@ -51,12 +52,13 @@ def read_config(path: Path) -> Model:
         notes.append(
             f"model_type {quoted(family)} is not one that was held against published sizes; read by its fields"
         )
+    refuse_designs(fields, family)
     kinds = layer_kinds(fields, family)
     groups = tuple(_merged(_layers(fields, family, kinds, notes)))
     if not groups:
         fields.refuse("none of its layers keeps anything for a sequence.")
     query_heads = query_heads_of(fields)
-    _note_rest(fields, notes)
+    _note_rest(document, fields, notes)
     refuse_unread(fields)
     short, long, cap, state = stated(groups)
     model_id = _id(document, fields, family)
@@ -83,8 +85,9 @@ _SIMILAR = "Name a similar model with --model ID (`nsysparse models list`)."
 def _family(fields: Fields) -> str:
     told = fields.word("model_type") or ""
     family = TEXT_TYPES.get(told, told)
-    if family in REFUSED:
-        fields.refuse(f"model_type {quoted(family)}: {REFUSED[family]}.", _SIMILAR)
+    begins = (why for beginning, why in REFUSED_BEGINNINGS.items() if family.lower().startswith(beginning))
+    if (why := REFUSED.get(family) or next(begins, None)) is not None:
+        fields.refuse(f"model_type {quoted(family)}: {why}.", _SIMILAR)
     return family
 
 
@@ -131,16 +134,17 @@ def _merged(layers: Iterator[LayerGroup]) -> Iterator[LayerGroup]:
         yield replace(layer, layers=counts[layer])
 
 
-def _note_rest(fields: Fields, notes: list[str]) -> None:
+def _note_rest(document: Mapping[str, object], fields: Fields, notes: list[str]) -> None:
     """Notes on what was filled in, and on what the sizes leave out."""
     if fields.filled:
         notes.append(f"not in the file, as transformers has it: {', '.join(sorted(fields.filled))}")
     speculative = fields.integer("num_nextn_predict_layers", least=0) or 0
     if speculative:
         notes.append(f"{speculative} speculative layers are not counted")
-    quantised = fields.values.get("quantization_config")
-    if isinstance(quantised, dict) and quantised.get("kv_cache_scheme"):
-        notes.append("the file asks for a quantised cache (kv_cache_scheme); sizes are for 16-bit values")
+    notes.extend(
+        f"the file asks for a quantised cache ({key}); sizes are for 16-bit values"
+        for key in quantised_cache(document, fields.values)
+    )
 
 
 def _attention(groups: tuple[LayerGroup, ...], query_heads: int) -> str:

@@ -140,6 +140,14 @@ SMALL = {"num_hidden_layers": 6, "hidden_size": 256, "num_attention_heads": 4, "
             None,
         ),
         ({"model_type": "mamba", **MAMBA}, 0, 0, 4 * (512 * 16 * 2 + 512 * 3 * 2)),
+        ({"model_type": "mamba", **MAMBA, "intermediate_size": 512}, 0, 0, 4 * (512 * 16 * 2 + 512 * 3 * 2)),
+        (
+            {"model_type": "falcon_mamba", "num_hidden_layers": 64, "hidden_size": 4096, "intermediate_size": 8192}
+            | {"state_size": 16, "conv_kernel": 4, "expand": 16},
+            0,
+            0,
+            19_922_944,
+        ),
         (
             {"model_type": "mamba2", **MAMBA, "num_heads": 8, "head_dim": 64, "n_groups": 1},
             0,

@@ -12,6 +12,9 @@ from nsysparse.errors import InputError
 
 Refuse = Callable[[Config | bytes], InputError]
 LLAMA = grouped("llama", 4, 256, 4, 2)
+MAMBA = {"num_hidden_layers": 4, "hidden_size": 256, "state_size": 16, "conv_kernel": 4, "expand": 2}
+MAMBA |= {"intermediate_size": 1024}
+MPT = {"model_type": "mpt", "n_layers": 4, "n_heads": 4, "d_model": 256}
 
 
 @pytest.fixture
@@ -82,6 +85,14 @@ def refuse(tmp_path: Path) -> Refuse:
         ("block_configs", [3] * 4, "block_configs[0] must be an object"),
         ("block_configs", [{}], "block_configs is about 1 layers"),
         ("attn_layer_period", 4, "attn_layer_offset is missing"),
+        ("layer_group_size", 8, "layer_group_size is 8: all but one layer of each group have linear attention"),
+        ("layer_group_size", True, "layer_group_size must be a whole number"),
+        ("total_ut_steps", 4, "total_ut_steps is 4: layers run several times"),
+        ("use_cla", True, "use_cla is true: layers share a cache"),
+        ("linear_attn_alpha_factor", 3.5, "tells of lightning attention"),
+        ("full_attn_alpha_factor", 1, '"full_attn_alpha_factor" tells of lightning attention'),
+        ("model_type", "minimax", 'model_type "minimax" tells of lightning attention'),
+        ("attention_config", {"kv_heads": 1}, '"kv_heads" may change'),
         ("linear_attn_config", {"kda_layers": [1]}, "kda_layers and full_attn_layers are needed"),
         ("linear_attn_config", {"kda_layers": [1, 2], "full_attn_layers": [2, 3]}, "do not hold each of 4 layers once"),
     ],
@@ -100,6 +111,8 @@ def test_a_field_that_is_not_understood_is_refused(key: str, value: object, name
         ),
         (LLAMA | {"n_layer": 5}, "num_hidden_layers and n_layer differ"),
         (LLAMA | {"model_type": "deepseek_v4"}, "compress_ratios"),
+        (LLAMA | {"model_type": "longcat_flash"}, "two attention blocks"),
+        (LLAMA | {"model_type": "longcat_flash_ngram"}, 'model_type "longcat_flash_ngram": each of its layers has two'),
         (LLAMA | {"model_type": "minicpm3"}, "its size is the engine's"),
         (
             LLAMA | {"model_type": "opt"},
@@ -119,10 +132,36 @@ def test_a_field_that_is_not_understood_is_refused(key: str, value: object, name
             "7 state-space",
         ),
         (grouped("cohere2", 4, 64, 4, 2, sliding_window=8, sliding_window_pattern="LX"), "letters L and G"),
+        (MAMBA | {"model_type": "mamba"}, "intermediate_size is 1024, but hidden_size 256 times expand 2 is 512"),
+        (MAMBA | {"model_type": "mamba2", "num_heads": 8, "head_dim": 64, "n_groups": 1}, "intermediate_size is 1024"),
     ],
 )
 def test_a_config_that_is_not_understood_is_refused(config: Config, named: str, refuse: Refuse):
     assert named in refuse(config).message
+
+
+@pytest.mark.parametrize("family", ["afmoe", "cohere2", "cwm", "gemma2", "gpt_oss", "olmo3", "vaultgemma"])
+@pytest.mark.parametrize("more", [{}, {"sliding_window": None}, {"layer_types": every(2, 4, SLIDING)}], ids=str)
+def test_a_family_that_slides_must_say_its_window(family: str, more: Config, refuse: Refuse):
+    assert "does not say its window: sliding_window is" in refuse(LLAMA | {"model_type": family} | more).message
+
+
+@pytest.mark.parametrize("family", ["exaone4", "exaone_moe", "ministral"])
+def test_a_family_that_slides_unless_told_otherwise_must_be_told(family: str, refuse: Refuse):
+    assert "does not say its window" in refuse(LLAMA | {"model_type": family}).message
+
+
+def test_a_window_that_the_class_is_known_to_have_does_not_stand_for_null(refuse: Refuse):
+    assert "sliding_window is null" in refuse(LLAMA | {"model_type": "gemma3_text", "sliding_window": None}).message
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("sliding_window_size", 4096), ("reuse_kv_layer_idx", 2), ("attn_logits_kv_cache", "fp8")],
+)
+def test_settings_in_an_object_about_attention_are_not_passed_over(setting: str, value: object, refuse: Refuse):
+    error = refuse(MPT | {"attn_config": {"kv_n_heads": 1, setting: value}})
+    assert f'attn_config: "{setting}" may change what the cache holds' in error.message
 
 
 @pytest.mark.parametrize(
@@ -189,17 +228,25 @@ def test_a_file_that_is_not_there_or_a_folder_says_so(tmp_path: Path):
             read_config(path)
 
 
-def test_switches_that_are_off_and_empty_fields_change_nothing(tmp_path: Path):
-    off = {
-        "compress_ratios": None,
-        "cross_attention_layers": [],
-        "per_layer_config": {},
-        "use_mla": False,
-        "kv_rank": 0,
-    }
+@pytest.mark.parametrize(
+    ("config", "off"),
+    [
+        (
+            LLAMA,
+            {"compress_ratios": None, "cross_attention_layers": [], "per_layer_config": {}, "use_mla": False}
+            | {"kv_rank": 0, "layer_group_size": 1, "total_ut_steps": 1, "use_cla": False, "cla_share_factor": 2},
+        ),
+        (LLAMA, {"layer_types": ["full_attention"] * 4, "linear_attn_alpha_factor": 1, "full_attn_beta_factor": 1}),
+        (MPT, {"attn_config": {"sliding_window_size": -1, "attn_type": "multihead_attention", "kv_cache": None}}),
+        (MPT, {"attn_config": {"sliding_window_size": None, "attn_impl": "torch", "clip_qkv": 8.0}}),
+        (LLAMA | {"model_type": "ministral"} | {"sliding_window": None}, {"sliding_window_pattern": None}),
+    ],
+    ids=lambda value: next(iter(value)),
+)
+def test_switches_that_are_off_and_empty_fields_change_nothing(config: Config, off: Config, tmp_path: Path):
     sizes = []
-    for config in (LLAMA, LLAMA | off):
+    for each in (config, config | off):
         path = tmp_path / "config.json"
-        path.write_text(json.dumps(config), encoding="utf-8")
+        path.write_text(json.dumps(each), encoding="utf-8")
         sizes.append(read_config(path).groups)
     assert sizes[0] == sizes[1]

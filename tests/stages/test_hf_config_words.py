@@ -59,6 +59,29 @@ FURTHER = {
 }
 
 
+QUANTISED = [
+    ({"quantization_config": {"kv_cache_quant_algo": "FP8"}}, "kv_cache_quant_algo"),
+    ({"quantization_config": {"quantization": {"kv_cache_quant_algo": "FP8"}}}, "kv_cache_quant_algo"),
+    ({"quantization": {"kv_cache_quant_algo": "NVFP4"}}, "kv_cache_quant_algo"),
+    ({"quantization_config": {"kv_cache_quant_config": {"*k_proj": {"output_tensors": {}}}}}, "kv_cache_quant_config"),
+]
+
+
+@pytest.mark.parametrize(("more", "key"), QUANTISED)
+def test_a_quantised_cache_is_noted_whoever_asks_for_it_and_wherever(more: Config, key: str, read: Read):
+    plain = grouped("llama", 2, 64, 4, 2)
+    for config in (plain | more, {"text_config": plain, **more}):
+        found = read(config)
+        assert f"the file asks for a quantised cache ({key})" in (found.note or "")
+        assert found.groups == read(plain).groups
+
+
+@pytest.mark.parametrize("algorithm", [None, "None", "NONE", ""])
+def test_no_quantised_cache_needs_no_note(algorithm: str | None, read: Read):
+    quantised = {"kv_cache_quant_algo": algorithm, "kv_cache_quant_config": {}, "quantization": 4}
+    assert read(grouped("llama", 2, 64, 4, 2, quantization_config=quantised)).note is None
+
+
 @pytest.mark.parametrize("model_id", FURTHER)
 def test_further_fields_of_published_files_play_no_part(model_id: str, read: Read):
     assert read(CONFIGS[model_id] | FURTHER[model_id]).groups == read(CONFIGS[model_id]).groups

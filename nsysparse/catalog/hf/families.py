@@ -28,6 +28,11 @@ PERIODS: Mapping[str, int] = MappingProxyType(
         "olmo3": 4,
     }
 )
+# Families that have windows even where the file is silent: by their class some layers slide, whatever it says, ...
+ALWAYS_SLIDING = frozenset(PERIODS) | {"afmoe", "cwm", "vaultgemma"}
+# ... or slide unless the file says null.
+SLIDING_UNLESS_NULL = frozenset({"exaone4", "exaone_moe", "ministral"})
+
 # The last layer is full whatever the file says.
 LAST_IS_FULL = frozenset({"gemma4_text"})
 
@@ -65,7 +70,6 @@ TEXT_TYPES: Mapping[str, str] = MappingProxyType(
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
         "deepseek_v4": "its layers compress several tokens into one (compress_ratios), which is not counted yet",
-        "longcat_flash": "each of its layers has two attention blocks",
         "minicpm3": "engines keep the latent or the heads that it expands to, so its size is the engine's",
         "recurrentgemma": "its recurrent blocks keep a state that is not known here",
         "recurrent_gemma": "its recurrent blocks keep a state that is not known here",
@@ -75,6 +79,9 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "zamba2": "its attention blocks are shared between layers",
     }
 )
+
+# The same of every family whose name begins so: variants of one design come out under names of their own.
+REFUSED_BEGINNINGS: Mapping[str, str] = MappingProxyType({"longcat": "each of its layers has two attention blocks"})
 
 # Families that were held against published sizes or their own code; others are read by their fields, and say so.
 KNOWN = frozenset(

@@ -5,9 +5,15 @@ Configs say it in several ways, some in two at once. Every way that a file uses 
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NoReturn
 
-from nsysparse.catalog.hf.families import LAST_IS_FULL, PERIODS, WINDOW_EVERYWHERE
+from nsysparse.catalog.hf.families import (
+    ALWAYS_SLIDING,
+    LAST_IS_FULL,
+    PERIODS,
+    SLIDING_UNLESS_NULL,
+    WINDOW_EVERYWHERE,
+)
 from nsysparse.catalog.hf.fields import LONGEST_WINDOW, MOST_LAYERS, Fields, quoted
 
 Kind = Literal["full", "sliding", "chunked", "recurrent", "both", "none"]
@@ -55,10 +61,22 @@ def window_of(fields: Fields, kind: Kind) -> int:
     """The tokens that a sliding or chunked layer keeps at most."""
     if kind == "chunked":
         return fields.need("attention_chunk_size", most=LONGEST_WINDOW)
-    window = fields.need("sliding_window", "sliding_window_size", most=LONGEST_WINDOW)
+    names = ("sliding_window", "sliding_window_size")
+    window = fields.integer(*names, most=LONGEST_WINDOW)
+    if window is None:
+        _refuse_no_window(fields, "layers slide", *names)
     if fields.values.get("attention_chunk_size") == window:  # MiMo says it under both names
         fields.seen(["attention_chunk_size"])
     return window
+
+
+def _refuse_no_window(fields: Fields, who: str, *names: str) -> NoReturn:
+    """Classes have windows of their own where a file says none, but not all families' are known here."""
+    null = next((key for key in names if key in fields.values), None)
+    fields.refuse(
+        f"{who}, but the file does not say its window: {f'{null} is null' if null else f'{names[0]} is missing'}.",
+        "Write sliding_window of the model into the file, or name a similar model with --model ID.",
+    )
 
 
 def _count(fields: Fields) -> int:
@@ -130,13 +148,16 @@ def _told_by_period(fields: Fields, family: str, count: int) -> Iterator[tuple[s
 
 def _untold(fields: Fields, family: str, count: int) -> tuple[str, list[Kind]]:
     """What the layers are where the file does not tell them apart."""
-    if family in ("mamba", "mamba2", "falcon_mamba"):
+    if family in ("mamba", "mamba2", "falcon_mamba", "bamba", "granitemoehybrid"):
         return "model_type", ["recurrent"] * count
     if family == "falcon_h1":
         return "model_type", ["both"] * count
-    if family in ("bamba", "granitemoehybrid"):
-        return "model_type", ["recurrent"] * count
-    if not _windows_on(fields) or fields.integer("sliding_window", most=LONGEST_WINDOW) is None:
+    if not _windows_on(fields):
+        return "num_hidden_layers", ["full"] * count
+    if fields.integer("sliding_window", most=LONGEST_WINDOW) is None:
+        silent = "sliding_window" not in fields.values
+        if family in ALWAYS_SLIDING or (silent and family in SLIDING_UNLESS_NULL):
+            _refuse_no_window(fields, f"layers of model_type {quoted(family)} slide", "sliding_window")
         return "num_hidden_layers", ["full"] * count
     if family in PERIODS:
         return "model_type", _periodic(fields, "model_type", family, count)

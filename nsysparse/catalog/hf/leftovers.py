@@ -1,4 +1,7 @@
-"""Fields that nobody read though they may change the cache: a config that has one is refused, not guessed at."""
+"""Designs that are not known here, and fields that nobody read though they may change the cache.
+
+A config that has one is refused, not guessed at.
+"""
 
 import re
 
@@ -26,17 +29,71 @@ _HARMLESS = re.compile(
     r"|moe_layer_interval|interleave_.*|full_attn_layers|kv_channels|state_dict.*"
 )
 
+# Counts that say nothing where they are 1, and what more of it means.
+_COUNTS = {
+    "layer_group_size": "all but one layer of each group have linear attention, whose state is not known here",
+    "total_ut_steps": "layers run several times for a token, and each time has a cache of its own",
+}
+
+# MiniMax-Text-01: weights of residuals, by kind of layer. They are all that such a file says of its lightning layers.
+_LIGHTNING = re.compile(r"linear_attn_(?!config$).*|full_attn_(alpha|beta)_factor")
+
+# Keys of an object of attention settings that say nothing of the cache, or that are read where heads are.
+_OF_ATTENTION = re.compile(r"attention|attn")
+_READ_THERE = {
+    "attn_config": {"attn_type", "kv_n_heads"},
+    "attention_other_setting": {"attention_type"},
+}
+_OPEN = -1  # what MPT writes for no window
+
+_HINT = (
+    "Set it to null if it plays no part in this model, or name a similar model with --model ID "
+    "(`nsysparse models list`)."
+)
+
+
+def refuse_designs(fields: Fields, family: str) -> None:
+    """Refuse a file of a design whose cache its other fields do not describe, though they look like a plain one's.
+
+    Raises:
+        InputError: It names the field, or the family where a field is missing.
+    """
+    for key, why in _COUNTS.items():
+        if (count := fields.integer(key, least=0)) is not None and count > 1:
+            fields.refuse(f"{key} is {count}: {why}.", _HINT)
+    shares = fields.flag("use_cla")
+    if shares:
+        fields.refuse("use_cla is true: layers share a cache, in a way that is not known here.", _HINT)
+    if shares is False:  # Hunyuan A13B switches it off and still says how many would share
+        fields.seen(["cla_share_factor"])
+    if fields.given("layer_types"):
+        return
+    lightning = next((key for key in fields.values if _LIGHTNING.fullmatch(key) and fields.values[key]), None)
+    if lightning is not None or family == "minimax":
+        told = quoted(lightning) if lightning is not None else 'model_type "minimax"'
+        fields.refuse(
+            f"{told} tells of lightning attention, but nothing says which layers have it: layer_types is missing.",
+            "Write layer_types of the model into the file, or name a similar model with --model ID.",
+        )
+
 
 def refuse_unread(fields: Fields) -> None:
-    """Refuse a file with such a field.
+    """Refuse a file with a field that may change the cache and was not read, also in an object about attention.
 
     Raises:
         InputError: It names the first one.
     """
+    _refuse_unread(fields)
+    for key, value in fields.values.items():
+        # `linear_attn_config` is a recurrent layer's, and read whole with it.
+        if isinstance(value, dict) and _OF_ATTENTION.search(key) and key != "linear_attn_config":
+            inner = fields.within(key, value)
+            inner.seen(_READ_THERE.get(key, ()))
+            inner.seen(each for each, setting in value.items() if setting == _OPEN)
+            _refuse_unread(inner)
+
+
+def _refuse_unread(fields: Fields) -> None:
     for key in fields.unread():
         if _TELLING.search(key) and not _HARMLESS.fullmatch(key):
-            fields.refuse(
-                f"{quoted(key)} may change what the cache holds, and is not known here.",
-                "Set it to null if it plays no part in this model, or name a similar model with --model ID "
-                "(`nsysparse models list`).",
-            )
+            fields.refuse(f"{quoted(key)} may change what the cache holds, and is not known here.", _HINT)

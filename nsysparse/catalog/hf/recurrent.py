@@ -48,7 +48,7 @@ def recurrent_of(fields: Fields, family: str, notes: list[str]) -> Recurrent:
         return Mamba1(
             kind="mamba1",
             layers=1,
-            d_inner=_inner(fields),
+            d_inner=_inner(fields, family),
             d_state=state,
             conv_kernel=kernel,
             state_bytes=_state_bytes(fields, notes),
@@ -65,12 +65,30 @@ def recurrent_of(fields: Fields, family: str, notes: list[str]) -> Recurrent:
     )
 
 
-def _inner(fields: Fields) -> int:
+def _inner(fields: Fields, family: str) -> int:
     """Width inside a state-space layer."""
     if (told := fields.integer("mamba_d_ssm")) is not None:  # Falcon-H1
         fields.seen(["mamba_expand"])
         return told
+    if family == "falcon_mamba" and (told := fields.integer("intermediate_size")) is not None:
+        # What its class reads; published files have `expand` 16 beside a width of twice the model's.
+        fields.seen(["expand"])
+        return told
+    _agree(fields)
     return fields.need("hidden_size", "d_model") * fields.need("mamba_expand", "expand")
+
+
+def _agree(fields: Fields) -> None:
+    """Refuse two widths. Beside `mamba_expand`, `intermediate_size` is that of an MLP and may be any."""
+    told, expand = fields.integer("intermediate_size"), fields.integer("expand")
+    hidden = fields.integer("hidden_size", "d_model")
+    if told is None or expand is None or hidden is None or fields.given("mamba_expand"):
+        return
+    if told != hidden * expand:
+        fields.refuse(
+            f"intermediate_size is {told}, but hidden_size {hidden} times expand {expand} is {hidden * expand}.",
+            "Keep the one that the model's code reads.",
+        )
 
 
 def _head_dim(fields: Fields, heads: int, family: str) -> int:
@@ -80,10 +98,12 @@ def _head_dim(fields: Fields, heads: int, family: str) -> int:
         or (told := fields.integer("mamba_d_head", "mamba_head_dim", *(["head_dim"] if family == "mamba2" else [])))
         is None
     ):
-        inner = _inner(fields)
+        inner = _inner(fields, family)
         if inner % heads:
             fields.refuse(f"{heads} state-space heads do not divide a width of {inner}.")
         return inner // heads
+    if family == "mamba2":  # others have an MLP of that width
+        _agree(fields)
     return told
 
 
