@@ -26,7 +26,7 @@ class Link:
 
     `gpus` are words of the product names of GPUs that have it between them, all of one entry in the name.
     `typical_fraction` is the (low, high) share of the peak that large transfers reach, and `typical_basis` says how
-    that is known. `details` are further stated figures (signalling rate, payload shares) that no formula uses.
+    that is known. `details` are further stated figures: signalling rates, and what headers of packets leave.
     """
 
     id: str

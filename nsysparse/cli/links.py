@@ -131,9 +131,10 @@ def _show(entry: "Link | Box") -> None:
 
 
 def _link_facts(link: "Link") -> list[tuple[str, str | None]]:
-    from nsysparse.theory.links import resolve
+    from nsysparse.theory.links import packets, resolve
 
     peak = resolve(link.id, None)
+    left = [f"{payload / 1e9:.4g} GB/s with {link.id}@{name}" for name, payload in packets(link).items()]
     both = link.marketing_bidirectional_bytes_per_s
     practical = None
     if peak is not None and peak.practical_gb_s is not None:
@@ -142,9 +143,10 @@ def _link_facts(link: "Link") -> list[tuple[str, str | None]]:
         ("line rate, one direction", f"{_gb_s(link.one_way_peak_bytes_per_s)} GB/s per {link.scope}"),
         ("both directions added up", None if both is None else f"{_gb_s(both)} GB/s, used by {link.id}@bidirectional"),
         ("practical ceiling", practical or "unknown"),
+        ("what packet headers leave", ", ".join(left) or None),
         ("made of", None if link.links is None else f"{link.links} links of {_gb_s(link.per_link)} GB/s"),
         ("kind", link.kind),
-        *((key, str(value)) for key, value in link.details),
+        *((key, str(value)) for key, value in link.details if key.startswith(("signalling", "encoding"))),
         ("source", link.source),
         ("note", link.note),
     ]

@@ -129,13 +129,12 @@ def _counters(measured: Measured, peak: Peak | None) -> tuple[CounterCheck, ...]
 
 def _whole_device(peak: Peak | None) -> dict[str, float]:
     """What 100 percent of a GPU's counter are: its one-direction peak, where the link named is all that a GPU has."""
-    if peak is None or peak.link_id is None:
+    if peak is None or peak.catalogue_id is None:
         return {}
-    link_id, at, _ = peak.link_id.partition("@")
-    link = find_link(link_id)
+    link = find_link(peak.catalogue_id)
     if link.scope != "gpu":
         return {}
-    return {link.kind: link.one_way_peak_bytes_per_s / GB if at else peak.gb_s}
+    return {link.kind: link.one_way_peak_bytes_per_s / GB if peak.adds_both_ways else peak.gb_s}
 
 
 def _would_show(facts: TraceFacts) -> bool:
@@ -160,11 +159,11 @@ def _with_command(
     peaked = [link for link in found_links if link.peak_gb_s is not None]
     busiest = max(peaked, key=lambda link: link.bytes or 0, default=None)
     peak = None if busiest is None else known.between(busiest.src, busiest.dst)
-    if peak is None or peak.link_id is None or not isinstance(half, float):
+    if peak is None or peak.catalogue_id is None or not isinstance(half, float):
         return tuple(found)
     pulled = measured.movements.filter(transport="nixl", side="recv").height
     op: Op = "read" if 2 * pulled > measured.movements.height else "write"
-    link = find_link(peak.link_id.partition("@")[0])
+    link = find_link(peak.catalogue_id)
     try:
         command = command_for(link.kind, round(half), op, "gpu")
     except UsageError:  # no benchmark knows that kind of link

@@ -42,7 +42,7 @@ def times_blocks(prediction: Prediction) -> list[Block]:
         columns.append(times("Exposed", [row.exposed_ns for row in rows], scale, term="exposed"))
     heading = Heading("Times", "times")
     blocks: list[Block] = [heading, *_side_by_side(prediction), *_pipelined(prediction)]
-    if any(row.link and "@" in row.link for row in rows):
+    if any(row.link and row.link.endswith("@bidirectional") for row in rows):
         text = "What ends in @bidirectional adds both directions, as vendors do. A transfer uses only one."
         blocks.append(Paragraph(text, "muted"))
     sources = "; ".join(dict.fromkeys(f"{shown_link(row.link)}: {row.practical_source or 'unknown'}" for row in rows))

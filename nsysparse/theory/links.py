@@ -2,10 +2,10 @@
 
 A KV transfer uses one direction of a full-duplex link, so a link's peak is its one-direction rate. The totals that
 vendors print add both directions; they are used only when asked for by that name, so that published tables can be
-reproduced.
+reproduced. What headers leave of a rate is asked for by the packets' size: `eth-100g@roce-mtu1024`, `pcie5-x16@mps256`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite
 
@@ -17,6 +17,9 @@ from nsysparse.units import GB
 BOTH_WAYS = "bidirectional"
 # What a link can be: slower is no link, faster is no link yet, and both ends would overflow times in nanoseconds.
 LEAST_GB_S, MOST_GB_S = 0.001, 1_000_000
+
+# How the catalogue calls what headers leave: bytes per second, or the share of the line rate.
+_PAYLOAD, _SHARE = "_payload_bytes_per_s", "_eff_"
 
 _BASES = {
     "measured": "as measured by others",
@@ -41,6 +44,16 @@ class Peak:
     practical_source: str | None
 
     @property
+    def catalogue_id(self) -> str | None:
+        """The link's id in the catalogue."""
+        return None if self.link_id is None else self.link_id.partition("@")[0]
+
+    @property
+    def adds_both_ways(self) -> bool:
+        """Whether the rate is a vendor's total of both directions."""
+        return self.link_id is not None and self.link_id.endswith(f"@{BOTH_WAYS}")
+
+    @property
     def gb_s(self) -> float:
         """The line rate in GB/s."""
         return self.bytes_per_s / GB
@@ -55,7 +68,8 @@ def resolve(link: str | None, peak_gb_s: float | None) -> Peak | None:
     """The peak that options `--link` and `--peak` ask for; None when neither is given.
 
     Args:
-        link: A link's id, or `ID@bidirectional` for the vendor's total of both directions.
+        link: A link's id, or `ID@bidirectional` for the vendor's total of both directions, or `ID@PACKETS` for what the
+            headers of such packets leave, as its practical ceiling.
         peak_gb_s: The user's own figure in GB/s; it wins over the catalogue, which then only names the link.
 
     Raises:
@@ -71,19 +85,48 @@ def resolve(link: str | None, peak_gb_s: float | None) -> Peak | None:
         return None if peak_gb_s is None else _given(peak_gb_s, None, "a link without a name")
     link_id, at, variant = link.partition("@")
     found = find_link(link_id)
-    if at and variant != BOTH_WAYS:
+    known = packets(found)
+    if at and variant != BOTH_WAYS and variant not in known:
+        sizes = f", or one of @{', @'.join(known)} for what the headers of such packets leave" if known else ""
         raise UsageError(
             f"--link {link}: {variant!r} is no variant of {link_id}.",
-            f"Write {link_id} for one direction or {link_id}@{BOTH_WAYS} for the total that vendors print.",
+            f"Write {link_id} for one direction or {link_id}@{BOTH_WAYS} for the total that vendors print{sizes}.",
         )
     if peak_gb_s is not None:
         if at:
             raise UsageError(
-                f"--link {link} asks for the vendor's total and --peak {peak_gb_s} for another figure.",
+                f"--link {link} asks for a figure of the catalogue and --peak {peak_gb_s} for another one.",
                 f"Leave out one of them: --link {link_id} --peak {peak_gb_s}",
             )
         return _given(peak_gb_s, found.id, f"{found.name}, peak as given")
+    if at and variant != BOTH_WAYS:
+        return _in_packets(found, variant, known[variant])
     return _both_ways(found) if at else _one_way(found)
+
+
+def packets(link: Link) -> dict[str, float]:
+    """Bytes per second of payload that the headers of packets leave, by how `--link ID@…` calls them."""
+    found = {}
+    for name, value in link.details:
+        if isinstance(value, str):
+            continue
+        if name.endswith(_PAYLOAD):
+            found[name.removesuffix(_PAYLOAD)] = float(value)
+        elif _SHARE in name:
+            kind, _, size = name.partition(_SHARE)
+            found[size if kind == "payload" else f"{kind}-{size}"] = value * link.one_way_peak_bytes_per_s
+    return found
+
+
+def _in_packets(link: Link, variant: str, payload: float) -> Peak:
+    share = f"{payload / link.one_way_peak_bytes_per_s:.1%} of the line rate"
+    return replace(
+        _one_way(link),
+        link_id=f"{link.id}@{variant}",
+        name=f"{link.name}, packets {variant}",
+        practical_bytes_per_s=payload,
+        practical_source=f"catalogue: {share}, what headers of packets {variant} leave, not measured",
+    )
 
 
 def _given(peak_gb_s: float, link_id: str | None, name: str) -> Peak:

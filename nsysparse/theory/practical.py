@@ -12,7 +12,7 @@ from nsysparse.catalog.loader import find_link
 from nsysparse.errors import InputError, UsageError
 from nsysparse.measured.ceilings import Ceiling
 from nsysparse.measured.loader import refuse_faster
-from nsysparse.theory.links import BOTH_WAYS, Peak
+from nsysparse.theory.links import Peak
 from nsysparse.theory.references import References
 from nsysparse.units import human_bytes
 
@@ -63,12 +63,12 @@ def with_measured(found: References, ceiling: Ceiling, path: Path) -> References
 
 def _held(peak: Peak, ceiling: Ceiling, path: Path, adapters: float) -> Peak:
     """A link with `adapters` times the ceiling that was measured; refused where that says nothing of the link."""
-    if peak.link_id is not None and peak.link_id.endswith(f"@{BOTH_WAYS}"):
+    if peak.adds_both_ways:
         raise UsageError(
             f"--link {peak.link_id} adds both directions up, and {path.name} is of one.",
-            f"Use --link {peak.link_id.partition('@')[0]}.",
+            f"Use --link {peak.catalogue_id}.",
         )
-    if why := _silent_on(None if peak.link_id is None else find_link(peak.link_id).kind, ceiling):
+    if why := _silent_on(None if peak.catalogue_id is None else find_link(peak.catalogue_id).kind, ceiling):
         message = f"{path}: {ceiling.test} proves nothing about {peak.name}: {why}."
         raise InputError(message, "Measure that link itself (docs/reference/measured.md).")
     refuse_faster(ceiling, peak.bytes_per_s / adapters, path)

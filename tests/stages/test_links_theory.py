@@ -118,7 +118,9 @@ def test_a_peak_that_is_no_rate_is_refused(link: str | None, figure: float):
         ("ib-ndr@bidirectional", None, "no total of both directions for ib-ndr"),
         ("ib-ndr@twoway", None, "'twoway' is no variant of ib-ndr"),
         ("ib-ndr@", None, "'' is no variant of ib-ndr"),
-        ("nvlink4-h100@bidirectional", 800.0, "another figure"),
+        ("ib-ndr@roce-mtu1024", None, "'roce-mtu1024' is no variant of ib-ndr"),
+        ("eth-100g@roce-mtu1024", 10.0, "another one"),
+        ("nvlink4-h100@bidirectional", 800.0, "another one"),
         ("ib-nrd", None, "Did you mean ib-ndr"),
         ("", None, "no link called ''"),
     ],
@@ -132,3 +134,22 @@ def test_what_the_catalogue_cannot_answer_is_a_usage_error_with_advice(link: str
 @given(st.decimals(min_value="0.001", max_value="100000", places=3))
 def test_a_typed_decimal_is_taken_as_typed(figure):
     assert peak_of(None, float(figure)).bytes_per_s == int(figure * 10**9)
+
+
+@pytest.mark.parametrize(
+    ("link", "payload", "whole"),
+    [
+        # 82 bytes a packet: preamble, gap, Ethernet, IP, UDP, BTH and ICRC.
+        ("eth-100g@roce-mtu1024", 1024, 1024 + 82),
+        ("eth-100g@roce-mtu4096", 4096, 4096 + 82),
+        # Of TCP 40 bytes of headers and 12 of options are within the MTU, and 38 around it.
+        ("eth-400g@tcp-mtu1500", 1500 - 52, 1500 + 38),
+        ("pcie5-x16@mps256", 256, 256 + 24),
+    ],
+)
+def test_headers_of_packets_leave_what_arithmetic_says(link: str, payload: int, whole: int):
+    found = peak_of(link)
+    assert found.practical_bytes_per_s == pytest.approx(found.bytes_per_s * payload / whole, rel=1e-3)
+    assert found.bytes_per_s == peak_of(link.partition("@")[0]).bytes_per_s
+    assert found.practical_source is not None
+    assert "not measured" in found.practical_source
