@@ -79,7 +79,7 @@ def read_config(path: Path) -> Model:
     )
 
 
-_SIMILAR = "Name a similar model with --model ID (`nsysparse models list`)."
+_SIMILAR = "Name a similar model by its id (`nsysparse models list`)."
 
 
 def _family(fields: Fields) -> str:

@@ -34,6 +34,7 @@ class Ceiling:
         note: What was done to get from the output to the rate, and what weakens it: sentences, for people.
         curve: The rate of every size, by size, in one direction as well.
         within_host: Whether all ends were in one host; None where the output does not say.
+        wire: The network that an RDMA test says it ran over, `infiniband` or `ethernet`; None where it does not say.
     """
 
     tool: str
@@ -46,6 +47,7 @@ class Ceiling:
     note: str
     curve: tuple[Rate, ...]
     within_host: bool | None = None
+    wire: str | None = None
 
     def at(self, size: int) -> float | None:
         """The rate that the curve shows at about `size` bytes; None where it shows none.

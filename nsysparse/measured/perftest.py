@@ -39,6 +39,8 @@ _GID = re.compile(r"^\W*GID: ([\d:]{1,80})$")
 _ON_GPU = re.compile(
     r'GPU buffer|Use[ _]ROCm[ _]memory"?\s{0,20}:\s{0,20}"?ON|"?cuda_device"?\s{0,9}:|Using ROCm Device'
 )
+_WIRE = re.compile(r'Link[ _]type"?\s{0,20}:\s{0,20}"?(IB|Ethernet)')
+_WIRES = {"IB": "infiniband", "Ethernet": "ethernet"}
 _TWO_PORTS = re.compile(r'Dual[-_]port"?\s{0,20}:\s{0,20}"?ON')
 _PAIR = re.compile(r'\s*"?([A-Za-z_]\w{0,40})"?\s{0,9}:\s{0,9}"?([^"\s]{1,40})"?\s*$')
 
@@ -48,6 +50,7 @@ class _Run:
     """What the lines around the rows say."""
 
     titles: Counter[str] = field(default_factory=Counter)
+    wires: set[str] = field(default_factory=set)
     queue_pairs: set[int] = field(default_factory=set)
     addresses: dict[str, set[str]] = field(default_factory=lambda: {"local": set(), "remote": set()})
     gids: dict[str, set[str]] = field(default_factory=lambda: {"local": set(), "remote": set()})
@@ -110,7 +113,10 @@ def parse(text: str) -> Ceiling:
             "" if memory else "No GPU buffer is mentioned, so the memory was probably the host's.",
         ]
     )
-    return Ceiling(NAME, test, best.bytes_per_s, best.size_bytes, direction, queue_pairs, memory, note, curve)
+    return Ceiling(
+        NAME, test, best.bytes_per_s, best.size_bytes, direction, queue_pairs, memory, note, curve,
+        wire=run.wires.pop() if len(run.wires) == 1 else None,
+    )  # fmt: skip
 
 
 def _without_each_side(every: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, str]], bool]:
@@ -140,6 +146,8 @@ def _told(every: Iterable[str]) -> _Run:
             run.addresses[end] |= {address.group(2)} - {""}  # on Ethernet every LID is 0
         elif end and (gid := _GID.match(line.rstrip())):
             run.gids[end].add(gid.group(1))
+        if wire := _WIRE.search(line):
+            run.wires.add(_WIRES[wire.group(1)])
         run.on_gpu = run.on_gpu or _ON_GPU.search(line) is not None
         run.two_ports = run.two_ports or _TWO_PORTS.search(line) is not None
     return run

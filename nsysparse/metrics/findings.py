@@ -54,7 +54,7 @@ def _against_model(requests: Sequence[Request], known: Shipment | None, strays: 
         id="bytes-against-model",
         kind="coverage",
         severity="medium",
-        title=f"{counted(len(off), 'request')} moved {one if even else several} what {known.model.name} keeps",
+        title=f"{counted(len(off), 'request')} moved {one if even else several} what {known.model.name} must hand over",
         evidence=f"{len(off):,} of {counted(len(requests), 'request')} with a known prompt, over {TOLERANCE:.0%} off",
         cost_ns=None,
         advice=(rest if strays and middle < 1 else "") + _advice(off, known, middle),
@@ -73,9 +73,8 @@ def _advice(off: Sequence[Request], known: Shipment, middle: float) -> str:
             "Part of the KV may not have crossed (prefix-cache hits), or lies outside the capture, or only some ranks"
             " were recorded; or it is another model (--model)."
         )
-    whole = ", or nothing was compressed (leave out --wire-dtype)" if known.wire_dtype else ""
     same = "their copies of the latents" if _keeps_latents(known) else "the same heads (--tp)"
-    return f"More ranks may have sent {same}, or requests were sent again{whole}; or it is another model (--model)."
+    return f"More ranks may have sent {same}, or requests were sent again; or it is another model (--model)."
 
 
 def _explains(other: Shipment, off: Sequence[Request]) -> bool:
@@ -104,6 +103,8 @@ def _types(known: Shipment, off: Sequence[Request]) -> list[str]:
         options = [f"--kv-dtype {kind.id}"] if _explains(kept, off) else []
         if known.kv_dtype.bits > _NARROW_BITS and _explains(crossing, off):
             options.append(f"--wire-dtype {kind.id}")
+        if known.wire_dtype and kind != known.kv_dtype and _explains(replace(kept, wire_dtype=None), off):
+            options.append(f"--kv-dtype {kind.id} without --wire-dtype")
         if options:
             found.append(options[0] + "".join(f" (or {other})" for other in options[1:]))
     return found

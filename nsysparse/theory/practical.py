@@ -1,8 +1,8 @@
 """The practical ceiling that a benchmark showed, in place of what is typical: of the link that it ran over, only.
 
-A benchmark's output names no link. What it can be about follows from its tool (RDMA tests cross adapters, copies
-between devices do not), from whether its ends were in one host, and from where its bytes lay; small messages show the
-cost of a message, whatever the link.
+A benchmark's output hardly names its link. What it can be about follows from its tool (RDMA tests cross adapters,
+copies between devices do not), from whether its ends were in one host, and from where its bytes lay; small messages
+show the cost of a message, whatever the link.
 """
 
 from dataclasses import replace
@@ -25,6 +25,7 @@ _RDMA = "perftest"
 _BETWEEN_DEVICES = frozenset({"nvlink", "pcie", "c2c", "xgmi"})
 _TO_HOST = frozenset({"pcie", "c2c"})
 _RDMA_KINDS = frozenset({"infiniband", "ethernet", "roce", "efa", "slingshot", "omnipath"})
+_WIRES = {"infiniband": "InfiniBand", "ethernet": "Ethernet"}
 
 
 def with_measured(found: References, ceiling: Ceiling, path: Path) -> References:
@@ -63,9 +64,10 @@ def with_measured(found: References, ceiling: Ceiling, path: Path) -> References
 
 def _held(peak: Peak, ceiling: Ceiling, path: Path, adapters: float) -> Peak:
     """A link with `adapters` times the ceiling that was measured; refused where that says nothing of the link."""
-    if peak.adds_both_ways:
+    if peak.link_id != peak.catalogue_id:
+        what = "adds both directions up" if peak.adds_both_ways else "asks for what headers of packets leave"
         raise UsageError(
-            f"--link {peak.link_id} adds both directions up, and {path.name} is of one.",
+            f"--link {peak.link_id} {what}, and {path.name} was measured in one direction, headers and all.",
             f"Use --link {peak.catalogue_id}.",
         )
     if why := _silent_on(None if peak.catalogue_id is None else find_link(peak.catalogue_id).kind, ceiling):
@@ -89,7 +91,12 @@ def _silent_on(kind: str | None, ceiling: Ceiling) -> str:
         (rdma and ceiling.direction is None, "without its title it may add both directions up"),
         (named and copies and not between_devices, "it copies inside one host"),
         (named and copies and ceiling.memory == "host" and kind not in _TO_HOST, "its bytes went to or from the host"),
-        (named and rdma and kind not in _RDMA_KINDS, "it crosses network adapters"),
+        (named and rdma and between_devices, "it crosses network adapters"),
+        (named and rdma and kind not in _RDMA_KINDS, "it is a test of RDMA"),
+        (
+            kind in _WIRES and ceiling.wire is not None and kind != ceiling.wire,
+            f"it ran over {_WIRES.get(ceiling.wire or '', '')}",
+        ),
         (named and bool(ceiling.within_host) and not between_devices, "all its ends were in one host"),
     )
     return next((why for silent, why in reasons if silent), "")

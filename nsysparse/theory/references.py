@@ -92,7 +92,7 @@ def _of_box(box: str) -> References:
     if found.nic_link is not None and found.nic_one_way_peak_per_gpu_bytes_per_s is not None:
         nic = resolve(found.nic_link, None)
         each = float(found.nic_one_way_peak_per_gpu_bytes_per_s)
-        adapters = each / nic.bytes_per_s if nic else 1.0
+        adapters = found.nics_per_node / found.gpus_per_node if found.nics_per_node else 1.0
         across = nic and _scaled(nic, each, f"catalogue: {found.id}, adapters of one GPU ({found.source})")
     text = f"traces are taken to be of different machines of the kind {found.name}, and one GPU to use its own adapters"
     return References(intra, across, assumption=text, adapters=adapters)

@@ -119,7 +119,7 @@ def test_a_file_that_is_refused_says_the_key_and_what_to_do(folder: Path):
     done = run("models", "show", "config.json", cwd=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert 'config.json: "compress_ratios" may change what the cache holds' in done.stderr
-    assert "--model ID" in done.stderr
+    assert "similar model by its id" in done.stderr
 
 
 def test_nothing_raw_reaches_the_terminal(folder: Path):

@@ -69,7 +69,9 @@ def test_nothing_was_compressed_after_all(tmp_path: Path) -> None:
     (finding,) = moved(tmp_path, expected(QWEN), model=QWEN, wire_dtype="fp8").findings
     assert finding.advice.startswith("Leaving out --wire-dtype or --tp 8 would explain it")
     (finding,) = moved(tmp_path, tuple(3 * size for size in expected()), wire_dtype="fp8").findings
-    assert "nothing was compressed (leave out --wire-dtype)" in finding.advice
+    assert finding.advice.startswith("More ranks may have sent the same heads")
+    (finding,) = moved(tmp_path, expected(), kv_dtype="fp8", wire_dtype="int4").findings
+    assert "--kv-dtype 16-bit without --wire-dtype" in finding.advice
     (finding,) = moved(tmp_path, tuple(3 * size for size in expected())).findings
     assert "--wire-dtype" not in finding.advice
 
@@ -77,7 +79,7 @@ def test_nothing_was_compressed_after_all(tmp_path: Path) -> None:
 def test_compressed_to_another_type_than_was_said(tmp_path: Path) -> None:
     sizes = expected(kv_dtype="int4")
     (finding,) = moved(tmp_path, sizes, wire_dtype="fp8").findings
-    assert finding.advice.startswith("--wire-dtype int4 would explain it")
+    assert finding.advice.startswith("--wire-dtype int4 (or --kv-dtype int4 without --wire-dtype) would")
     assert moved(tmp_path, sizes, wire_dtype="int4").findings == ()
 
 

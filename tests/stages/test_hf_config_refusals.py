@@ -191,7 +191,7 @@ def test_both_sides_of_a_multimodal_file_must_agree(refuse: Refuse):
 
 
 def test_every_refusal_of_a_field_says_what_to_do(refuse: Refuse):
-    assert "--model ID" in refuse(LLAMA | {"compress_ratios": [4]}).hint
+    assert "similar model by its id" in refuse(LLAMA | {"compress_ratios": [4]}).hint
     hint = refuse({**LLAMA, "num_key_value_heads": None}).hint
     assert "Write it into the file (where every query head has its own, it is 4)" in hint
 

@@ -220,6 +220,28 @@ def test_one_adapter_is_measured_and_all_of_a_gpu_are_counted(tmp_path: Path) ->
         with_measured(references(None, None, "vr-nvl72", [], []), read_measured(faster), faster)
 
 
+@pytest.mark.parametrize(
+    ("box", "count", "whole"), [("aws-p5", 4, 48.3), ("aws-p5en", 2, 24.15), ("aws-p4d", 0.5, 6.0375)]
+)
+def test_adapters_of_machines_are_counted_where_their_link_is_all_of_them(
+    tmp_path: Path, box: str, count: float, whole: float
+) -> None:
+    file = written(tmp_path, PERFTEST.format(rate="96.60", messages="0.0014395"))
+    found = with_measured(references(None, None, box, [], []), read_measured(file), file)
+    assert found.adapters == count
+    assert found.across is not None
+    assert found.across.practical_gb_s == pytest.approx(whole)
+
+
+def test_a_test_over_ethernet_is_no_ceiling_of_infiniband(tmp_path: Path) -> None:
+    file = written(tmp_path, PERFTEST.replace(": IB\n", ": Ethernet\n").format(rate="392.30", messages="0.005846"))
+    with pytest.raises(InputError, match="ran over Ethernet"):
+        with_measured(references("ib-ndr", None, None, [], []), read_measured(file), file)
+    assert with_measured(references("eth-400g", None, None, [], []), read_measured(file), file).across is not None
+    with pytest.raises(UsageError, match="headers of packets"):
+        with_measured(references("eth-400g@roce-mtu1024", None, None, [], []), read_measured(file), file)
+
+
 def test_a_total_of_both_directions_has_no_measured_ceiling(tmp_path: Path) -> None:
     file = written(tmp_path, SENDRECV.format(other="one", **BIG))
     with pytest.raises(UsageError, match="adds both directions up"):

@@ -80,7 +80,7 @@ class Fields:
             null = next((key for key in keys if key in self.values), None)
             self.refuse(
                 f"{keys[0]} is missing." if null is None else f"{null} is null.",
-                f"Write {keys[0]} of the model into the file, or name a similar model with --model ID.",
+                f"Write {keys[0]} of the model into the file, or name a similar model by its id.",
             )
         return value
 

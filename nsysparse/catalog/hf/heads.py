@@ -89,7 +89,7 @@ def _kv_heads(fields: Fields, family: str) -> int:
         fields.refuse(
             f"num_key_value_heads is {state}; query heads are never taken for KV heads.",
             f"Write it into the file (where every query head has its own, it is {query or 'their number'}), or name a "
-            "similar model with --model ID.",
+            "similar model by its id.",
         )
     return found
 
@@ -145,7 +145,7 @@ def _width(fields: Fields) -> int:
     if whole is None or query is None:
         fields.refuse(
             "head_dim is missing, and it takes hidden_size and num_attention_heads to follow from.",
-            "Write head_dim of the model into the file, or name a similar model with --model ID.",
+            "Write head_dim of the model into the file, or name a similar model by its id.",
         )
     return _divided(fields, "hidden_size", whole, "num_attention_heads", query)
 

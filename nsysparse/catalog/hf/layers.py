@@ -75,7 +75,7 @@ def _refuse_no_window(fields: Fields, who: str, *names: str) -> NoReturn:
     null = next((key for key in names if key in fields.values), None)
     fields.refuse(
         f"{who}, but the file does not say its window: {f'{null} is null' if null else f'{names[0]} is missing'}.",
-        "Write sliding_window of the model into the file, or name a similar model with --model ID.",
+        "Write sliding_window of the model into the file, or name a similar model by its id.",
     )
 
 
@@ -218,4 +218,4 @@ def _either(marks: list[int], kind: Kind) -> list[Kind]:
 
 
 def _known(words: Mapping[str, Kind]) -> str:
-    return f"Known: {', '.join(words)}. A similar model can be named with --model ID."
+    return f"Known: {', '.join(words)}. A similar model can be named by its id."

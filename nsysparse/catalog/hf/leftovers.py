@@ -46,10 +46,7 @@ _READ_THERE = {
 }
 _OPEN = -1  # what MPT writes for no window
 
-_HINT = (
-    "Set it to null if it plays no part in this model, or name a similar model with --model ID "
-    "(`nsysparse models list`)."
-)
+_HINT = "Set it to null if it plays no part in this model, or name a similar model by its id (`nsysparse models list`)."
 
 
 def refuse_designs(fields: Fields, family: str) -> None:
@@ -73,7 +70,7 @@ def refuse_designs(fields: Fields, family: str) -> None:
         told = quoted(lightning) if lightning is not None else 'model_type "minimax"'
         fields.refuse(
             f"{told} tells of lightning attention, but nothing says which layers have it: layer_types is missing.",
-            "Write layer_types of the model into the file, or name a similar model with --model ID.",
+            "Write layer_types of the model into the file, or name a similar model by its id.",
         )
 
 
