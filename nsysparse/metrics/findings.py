@@ -47,7 +47,9 @@ def _against_model(requests: Sequence[Request], known: Shipment | None, strays: 
     ratios = sorted((request.bytes or 0) / (request.expected_bytes or 1) for request in off)
     middle = median(ratios)
     several = f"{ratios[0]:.3g} to {ratios[-1]:.3g}, in the median {middle:.3g} times"
-    rest = f"{human_bytes(strays)} were attributed to no request (no annotation names one): they may be the rest. "
+    missing = sum((request.expected_bytes or 0) - (request.bytes or 0) for request in off)
+    rest = "the rest" if (strays or 0) >= (1 - TOLERANCE) * missing else "a part of what is missing"
+    told = f"{human_bytes(strays)} were attributed to no request (no annotation names one): they may be {rest}. "
     one = f"{middle:.3g} times"
     even = ratios[-1] - ratios[0] <= _CLOSE * middle
     return Finding(
@@ -57,7 +59,7 @@ def _against_model(requests: Sequence[Request], known: Shipment | None, strays: 
         title=f"{counted(len(off), 'request')} moved {one if even else several} what {known.model.name} must hand over",
         evidence=f"{len(off):,} of {counted(len(requests), 'request')} with a known prompt, over {TOLERANCE:.0%} off",
         cost_ns=None,
-        advice=(rest if strays and middle < 1 else "") + _advice(off, known, middle),
+        advice=(told if strays and middle < 1 else "") + _advice(off, known, middle),
         refs=tuple(f"/requests/{request.request_id}" for request in off[:3]),
     )
 

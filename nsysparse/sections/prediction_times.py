@@ -44,7 +44,7 @@ def times_blocks(prediction: Prediction) -> list[Block]:
     blocks: list[Block] = [heading, *_side_by_side(prediction), *_pipelined(prediction)]
     if any(row.link and row.link.endswith("@bidirectional") for row in rows):
         text = "What ends in @bidirectional adds both directions, as vendors do. A transfer uses only one."
-        blocks.append(Paragraph(text, "muted"))
+        blocks.append(Paragraph(text))
     sources = "; ".join(dict.fromkeys(f"{shown_link(row.link)}: {row.practical_source or 'unknown'}" for row in rows))
     return [*blocks, table("Times", columns, "times-table"), Paragraph(f"In practice, by link: {sources}.", "muted")]
 
