@@ -32,7 +32,7 @@ def test_unknown_texts_are_told_by_their_shape(shared: Callable[[str], Path]) ->
     """Parameters of a trained model are named, but as what is reduced: no layer that a range is about."""
     path = shared("real_traces/cs336-lizhieffe_ddp53_profile.sqlite")
     (looked,) = check_preset("generic", [path], most=2).traces
-    assert [use.text_count for use in looked.rules] == [0] * 5
+    assert {use.text_count for use in looked.rules} == {0}
     assert [(each.shape, each.range_count) for each in looked.unknown] == [
         ("all_reduce grad [layers.#.ffn.w#.weight]", 72), ("all_reduce grad [layers.#.ln#.weight]", 48),
     ]  # fmt: skip
