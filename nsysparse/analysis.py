@@ -346,6 +346,110 @@ class Theory:
 
 
 @dataclass(frozen=True, slots=True)
+class Clock:
+    """How the clock of one trace (`other`) stands against that of another (`base`).
+
+    `offset_ns` is `other` - `base` after the recorded UTC of both, in the middle of the run, null where the two could
+    not be aligned: then `method` is `refused` and `note` says why. `uncertainty_ns` is the largest error over the run.
+    """
+
+    base: str
+    other: str
+    method: str
+    offset_ns: int | None
+    uncertainty_ns: int | None
+    drift_ppm: float | None
+    one_sided: bool | None
+    pair_count: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeDevice:
+    """What one decode device did between its first and its last decode work.
+
+    `by_reason` divides `idle_ns`. `delayed_…` are steps that began only after KV of their new requests had arrived.
+    `token_ms_…` are times from one step's end to the next, with and without KV arriving meanwhile; `slowdown_ratio` is
+    the time of the same kernels while KV arrived over that while none did.
+    """
+
+    trace_id: str
+    device_id: int
+    gpu: str
+    basis: str
+    step_count: int
+    active_ns: int
+    idle_ns: int
+    idle_share: float | None
+    by_reason: Mapping[str, int]
+    idle_while_pending_ns: int | None
+    delayed_step_count: int | None
+    delayed_ns: int | None
+    token_ms_with_transfer: Distribution | None
+    token_ms_without_transfer: Distribution | None
+    slowdown_ratio: float | None
+    slowdown_kernel_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillLayer:
+    """How much of one layer's sends a prefill device hid behind compute."""
+
+    layer: int
+    time_ns: int
+    exposed_ns: int
+    overlapped_ns: int
+    exposed_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillDevice:
+    """What sending cost one prefill device.
+
+    `stall_ns` is time within prefill steps in which a send ran and no compute did; `tail_ms` is per request how long
+    after the end of its prefill its last send ended.
+    """
+
+    trace_id: str
+    device_id: int
+    gpu: str
+    step_count: int
+    step_ns: int
+    stall_ns: int
+    stall_share: float | None
+    send_ns: int
+    exposed_ns: int
+    layers: tuple[PrefillLayer, ...]
+    tail_ms: Distribution | None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptBucket:
+    """Requests whose prompts have from `low` to below `high` tokens; `high` null for the longest."""
+
+    low: int
+    high: int | None
+    request_count: int
+    over_count: int
+    kv_gap_ms: Distribution | None
+    kv_gap_share: Distribution | None
+    ttft_ms: Distribution | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What one change would do to the KV gap, per request in the median, computed from the run's own numbers."""
+
+    id: str
+    predicted_kv_gap_ns: int | None
+    saves_ns: int | None
+    costs_ns: int | None
+    request_count: int
+    basis: str
+    assumption: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing worth doing something about, in nanoseconds lost."""
 

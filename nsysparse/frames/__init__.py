@@ -4,10 +4,11 @@ A frame is validated where it leaves its stage. Times are nanoseconds of the tra
 half-open. `process` and `thread` are the export's global ids (hardware, VM and process id included): two processes
 with the same pid on different machines differ. `docs/reference/frames.md` is generated from this package.
 
-`recorded` has what an export holds, `found` what was found in it, `exported` what other tools get; `ids` takes global
+`recorded` has what an export holds, `found` what was found in it, `engine` what the engine did, `exported` what other tools get; `ids` takes global
 ids apart.
 """
 
+from nsysparse.frames.engine import Paths, StepRequests, Steps, Work
 from nsysparse.frames.exported import NvtxRanges, Scopes, exported_gpu_ops, exported_scopes, exported_transfers
 from nsysparse.frames.found import GROUP, Exchanges, Found, Shares, Transfers, found_frame
 from nsysparse.frames.ids import device_key, pid, thread_process, tid
@@ -34,12 +35,16 @@ __all__ = [
     "Labels",
     "NcclOps",
     "NvtxRanges",
+    "Paths",
     "Payloads",
     "Ranges",
     "Scopes",
     "Shares",
+    "StepRequests",
+    "Steps",
     "Transfers",
     "UcpEvents",
+    "Work",
     "device_key",
     "exported_gpu_ops",
     "exported_scopes",
