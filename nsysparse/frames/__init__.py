@@ -4,8 +4,8 @@ A frame is validated where it leaves its stage. Times are nanoseconds of the tra
 half-open. `process` and `thread` are the export's global ids (hardware, VM and process id included): two processes
 with the same pid on different machines differ. `docs/reference/frames.md` is generated from this package.
 
-`recorded` has what an export holds, `found` what was found in it, `engine` what the engine did, `exported` what other tools get; `ids` takes global
-ids apart.
+`recorded` has what an export holds, `found` what was found in it, `engine` what the engine did, `exported` what other
+tools get; `ids` takes global ids apart.
 """
 
 from nsysparse.frames.engine import Paths, StepRequests, Steps, Work
