@@ -324,6 +324,7 @@ FIELD_MEANINGS = {
     "chunk": "which part of a request, `i` or `i/n`",
     "blocks": "number of cache blocks",
     "order": "how the sends of a step follow; `layer-major`: layer by layer, within one request by request",
+    "ttft": "`decode-emits-first` or `prefill-emits-first`: which side emits the first token",
     "own_layers": "the layers of a process, `7-14`, where it has some of the model's only",
 }
 
@@ -337,6 +338,7 @@ fields such as layer and request, and whether what happens inside moves KV. It i
 ```toml
 name = "mine"                           # a rule is cited as name/id
 about = "ranges of my server"
+# ttft = "decode-emits-first"           # or prefill-emits-first: who emits the first token; leave out when not told
 
 [probe]                                 # without it the rules speak in every trace; see below
 pattern = '^srv:'

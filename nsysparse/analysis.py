@@ -26,7 +26,11 @@ DEFAULT_PURPOSE = next(iter(PURPOSES))
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The run's one answer. `state` is ok, over, unresolved or unknown; `value` is the p50 of kv_gap_share."""
+    """The run's one answer. `state` is ok, over, unresolved or unknown; `value` is the p50 of kv_gap_share.
+
+    Of `request_count` requests the share of `known_count` is known; of these `over_count` are over the threshold and
+    `unresolved_count` may be, as far as clocks can tell. `cut_count` are cut by the capture's beginning or end.
+    """
 
     state: str
     text: str
@@ -37,6 +41,8 @@ class Verdict:
     over_count: int | None = None
     known_count: int | None = None
     request_count: int | None = None
+    unresolved_count: int | None = None
+    cut_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +237,12 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What one request's transfers cost, and where its time to first token went."""
+    """What one request's transfers cost, and where its time to first token went.
+
+    `path_basis` says whether the path begins with its arrival or its prefill. `missing` says why its gap, or its share,
+    is not known, and is empty where both are. `blame` is what most of the gap is made of: link, wait, fragmentation,
+    handoff or scheduler. `attempt_count` is how often its whole KV was sent.
+    """
 
     request_id: str
     start_ns: int | None
@@ -263,6 +274,14 @@ class Request:
     verdict: str
     uncertainty_ns: int | None
     clock: str | None
+    path_basis: str | None
+    tpot_ns: int | None
+    tpot_without_gap_ns: int | None
+    prefill_step_count: int
+    decode_step_count: int
+    attempt_count: int | None
+    blame: str | None
+    missing: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,10 +444,10 @@ class PrefillDevice:
 
 @dataclass(frozen=True, slots=True)
 class PromptBucket:
-    """Requests whose prompts have from `low` to below `high` tokens; `high` null for the longest."""
+    """Requests whose prompts have from `low` to below `high` tokens."""
 
     low: int
-    high: int | None
+    high: int
     request_count: int
     over_count: int
     kv_gap_ms: Distribution | None
@@ -505,11 +524,14 @@ class Analysis:
     unattributed: Mapping[str, Unattributed]
     coverage: tuple[Coverage, ...]
     excluded: tuple[Excluded, ...]
-    decode: tuple[object, ...] | None
-    clocks: tuple[object, ...] | None
+    decode: tuple[DecodeDevice, ...] | None
+    clocks: tuple[Clock, ...] | None
     theory: Theory
-    whatif: tuple[object, ...] | None
+    whatif: tuple[WhatIf, ...] | None
     findings: tuple[Finding, ...]
     reasons: tuple[Reason, ...]
     warnings: tuple[AnalysisWarning, ...]
+    prefill: tuple[PrefillDevice, ...] | None = None
+    prompts: tuple[PromptBucket, ...] | None = None
+    worst: tuple[str, ...] = ()
     format_version: int = field(default=FORMAT_VERSION)

@@ -10,6 +10,7 @@ import polars as pl
 
 from nsysparse import __version__
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Setting, TraceFacts
+from nsysparse.arrivals import arrivals, emitting
 from nsysparse.attribution import agree_between_sides, annotate
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, shown_model
@@ -20,10 +21,12 @@ from nsysparse.frames import Shares, Transfers, exported_gpu_ops, exported_scope
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
 from nsysparse.measured.loader import read_measured
 from nsysparse.metrics.assemble import assemble
+from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
 from nsysparse.ordinal import by_issue_order
 from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
+from nsysparse.paths import Clocks, Offset, Seen, find_paths, kv_sides
 from nsysparse.presets.check import Check, Uses, uses
 from nsysparse.presets.loader import OPTION, Preset, active, examine, load, rules_of
 from nsysparse.projection import project, work_of
@@ -37,6 +40,7 @@ from nsysparse.sharing import share_time
 from nsysparse.source import nccl_domain
 from nsysparse.source.extract import read_trace, shown_name
 from nsysparse.source.trace import Trace
+from nsysparse.steps import find_steps, tells_steps
 from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.dtypes import default_type
 from nsysparse.theory.practical import with_measured
@@ -45,9 +49,12 @@ from nsysparse.theory.served import served
 from nsysparse.timing import with_times
 from nsysparse.transports import find_all
 from nsysparse.transports.nccl import BUFFER_BYTES, with_buffers
+from nsysparse.units import NS_PER_MS
 
 Progress = Callable[[str], None]
 DEFAULT_THRESHOLD = 0.20
+DEFAULT_CLOCK = "auto"
+UTC_ERROR_NS = 50_000_000
 
 
 def _silent(_: str) -> None:
@@ -67,6 +74,9 @@ class Options:
         tp: Tensor-parallel ranks of the side that sends, for the bytes that its model says; 1 unless given.
         kv_dtype: Type of cached values (`nsysparse.theory.dtypes`); 16-bit unless given.
         wire_dtype: Their type while they cross; that of the cache unless given.
+        ttft: Which side emits the first token, one of `CONVENTIONS`; what marks or presets say unless given.
+        clock: How clocks of several traces are aligned, one of `CLOCK_MODES`.
+        utc_error_ns: How far the UTC of two hosts may be apart.
         step_ns: The shortest and the longest decode step, for critical lengths.
         layers: Number of layers, for annotations that say `layer=all`.
         threshold: Share of the time to first token over which the KV gap is too much.
@@ -87,6 +97,9 @@ class Options:
     tp: int | None = None
     kv_dtype: str | None = None
     wire_dtype: str | None = None
+    ttft: str | None = None
+    clock: str = DEFAULT_CLOCK
+    utc_error_ns: int = UTC_ERROR_NS
     step_ns: tuple[int, int] | None = None
     layers: int | None = None
     threshold: float = DEFAULT_THRESHOLD
@@ -103,6 +116,7 @@ class Options:
 class Study:
     """Traces with their transfers found, paired and attributed; what metrics and exports start from.
 
+    `engine` is what is known of steps and of requests on their way, `convention` which side emits the first token.
     `presets` are those active in at least one of the traces, strongest first.
     """
 
@@ -110,6 +124,9 @@ class Study:
     transfers: dy.DataFrame[Transfers]
     shares: dy.DataFrame[Shares]
     requests: pl.DataFrame
+    engine: Seen
+    clocks: Clocks
+    convention: Setting
     roles: Mapping[str, tuple[str | None, str | None]]
     presets: tuple[str, ...]
     anomalies: Counter[str]
@@ -142,8 +159,8 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     return assemble(
         select(study.transfers, study.shares, asked.purpose, pl.concat([trace.counters for trace in study.traces])),
         facts,
-        study.requests,
-        _settings(asked, study.presets, model, known),
+        _journeys(study, asked.threshold),
+        _settings(asked, study, model, known),
         _notice(study.traces),
         study.anomalies,
         as_served,
@@ -168,7 +185,7 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     parts: list[_Part] = []
     for path, trace_id in zip(paths, trace_ids(paths), strict=True):
         progress(f"reading {path.name}")
-        first = sum(part.transfers.height for part in parts)
+        first = sum(part.transfers.height for part in parts), sum(part.steps.height for part in parts)
         parts.append(_part(path, trace_id, presets, asked, told_roles.get(trace_id), first, anomalies))
     _require_distinct([part.trace for part in parts])
     _note_silent(parts, presets, asked, anomalies)
@@ -189,11 +206,22 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
         ids = named.group_by("trace_id", maintain_order=True).agg(pl.col("request_id").unique())["request_id"]
         differ_by_suffix([set(each) for each in ids.to_list()], anomalies)
     speaking = {each.name for part in parts for each in part.heard} - {OPTION}
+    transfers = Transfers.validate(settled(paired, divided).select(Transfers.column_names()))
+    shared = Shares.validate(divided.join(paired.filter("is_movement"), on="transfer_id", how="semi"))
     return Study(
         traces=tuple(part.trace for part in parts),
-        transfers=Transfers.validate(settled(paired, divided).select(Transfers.column_names())),
-        shares=Shares.validate(divided.join(paired.filter("is_movement"), on="transfer_id", how="semi")),
+        transfers=transfers,
+        shares=shared,
         requests=announced,
+        engine=Seen(
+            transfers,
+            shared,
+            pl.concat([part.steps for part in parts]),
+            pl.concat([part.held for part in parts]),
+            pl.concat([part.arrivals for part in parts]),
+        ),
+        clocks=_clocks(parts, transfers, asked, anomalies),
+        convention=_convention(parts, asked),
         roles={part.trace.trace_id: part.role for part in parts},
         presets=tuple(each.shown for each in presets if each.name in speaking),
         anomalies=anomalies,
@@ -209,6 +237,9 @@ class _Part:
         scopes: Its ranges that a preset knows, ids of requests as asked.
         transfers: From `annotate`, with roles.
         role: Of the trace, and what says so.
+        steps: Its steps, and which requests they hold.
+        held: Likewise.
+        arrivals: When requests came to it.
         heard: The presets that are active in it.
     """
 
@@ -216,6 +247,9 @@ class _Part:
     scopes: ScopeTable
     transfers: pl.DataFrame
     role: tuple[str | None, str | None]
+    steps: pl.DataFrame
+    held: pl.DataFrame
+    arrivals: pl.DataFrame
     heard: tuple[Preset, ...]
 
 
@@ -225,19 +259,66 @@ def _part(
     presets: Sequence[Preset],
     asked: Options,
     told_role: str | None,
-    first: int,
+    first: tuple[int, int],
     anomalies: Counter[str],
 ) -> _Part:
-    """Read one trace, find its transfers and let its ranges speak of them; `first` is the number of the first."""
-    trace, recorded, heard = _read(path, trace_id, presets, all_gpu_work=False)
+    """Read one trace and let its ranges speak of its transfers and steps; `first` are the numbers of the first ones."""
+    trace, recorded, heard = _read(path, trace_id, presets, all_gpu_work=False, engine=True)
     scopes = _normalised(recorded, asked, anomalies)
-    numbered = _numbered(_standing(trace, scopes, anomalies, asked), first)
+    numbered = _numbered(_standing(trace, scopes, anomalies, asked), first[0])
     anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height
     decided = with_purpose(numbered, scopes, communicators_with_collectives(trace))
     of_processes = process_roles(decided, scopes, told_role)
     transfers = with_role(annotate(decided, scopes, anomalies), of_processes)
+    steps, held = find_steps(trace, scopes, of_processes, first[1], anomalies)
+    arrived = arrivals(scopes, of_processes, trace_id)
     anomalies += trace.anomalies
-    return _Part(trace, scopes, transfers, trace_role(of_processes, decided), heard)
+    return _Part(trace, scopes, transfers, trace_role(of_processes, decided), steps, held, arrived, heard)
+
+
+def _journeys(study: Study, threshold: float) -> Journeys:
+    """What is known of the requests' ways to their first tokens."""
+    convention = study.convention.value
+    return Journeys(
+        announced=study.requests,
+        paths=find_paths(study.engine, study.clocks),
+        sides=kv_sides(study.engine),
+        steps=study.engine.steps,
+        held=study.engine.held,
+        work=pl.concat([trace.work for trace in study.traces]),
+        compute=pl.concat([trace.compute for trace in study.traces]),
+        clocks=study.clocks,
+        convention=convention if isinstance(convention, str) else None,
+        threshold=threshold,
+    )
+
+
+def _clocks(parts: Sequence[_Part], transfers: pl.DataFrame, asked: Options, anomalies: Counter[str]) -> Clocks:
+    """How the clocks of the traces stand against each other."""
+    return _Apart()
+
+
+class _Apart:
+    """Clocks of which none is aligned."""
+
+    def between(self, base: str, other: str) -> Offset | None:
+        return _Same() if base == other else None
+
+
+class _Same:
+    uncertainty_ns = 0
+    method = "one-file"
+
+    def to_base(self, at_ns: int) -> int:
+        return at_ns
+
+
+def _convention(parts: Sequence[_Part], asked: Options) -> Setting:
+    """Which side emits the first token, and who says so."""
+    if asked.ttft is not None:
+        return Setting(asked.ttft, "option")
+    known = [(each.name, each.ttft) for part in parts for each in part.heard]
+    return Setting(*emitting([part.scopes for part in parts], known))
 
 
 def _note_silent(parts: Sequence[_Part], presets: Sequence[Preset], asked: Options, anomalies: Counter[str]) -> None:
@@ -258,16 +339,22 @@ def _marked_layers(parts: Sequence[_Part]) -> int | None:
 
 
 def _read(
-    path: Path, trace_id: str, presets: Sequence[Preset], *, all_gpu_work: bool
+    path: Path, trace_id: str, presets: Sequence[Preset], *, all_gpu_work: bool, engine: bool = False
 ) -> tuple[Trace, ScopeTable, tuple[Preset, ...]]:
-    """A trace, what presets say about its ranges, and which of them are active in it."""
+    """A trace, what presets say about its ranges, and which of them are active in it.
+
+    With `engine` all kernels are read too, where ranges tell of steps.
+    """
     heard: list[tuple[Preset, ...]] = []
 
     def local_copies(labels: pl.DataFrame) -> bool:
         heard.append(active(presets, labels))
         return wants_local_copies(labels, rules_of(heard[0]))
 
-    trace = read_trace(path, trace_id, all_gpu_work=all_gpu_work, local_copies=local_copies)
+    def steps(labels: pl.DataFrame) -> bool:
+        return engine and tells_steps(labels, rules_of(heard[0]))
+
+    trace = read_trace(path, trace_id, all_gpu_work=all_gpu_work, local_copies=local_copies, steps=steps)
     speaking = heard[0] if heard else active(presets, trace.labels)
     return trace, find_scopes(trace, rules_of(speaking)), speaking
 
@@ -555,11 +642,10 @@ def _link_setting(asked: Options, known: References) -> Setting:
     return Setting(None, "not given")
 
 
-def _settings(asked: Options, presets: Sequence[str], model: Model | None, known: References) -> dict[str, Setting]:
+def _settings(asked: Options, study: Study, model: Model | None, known: References) -> dict[str, Setting]:
     def given(value: object) -> Setting:
         return Setting(value, "option" if value is not None else "not given")
 
-    absent = Setting(None, "not in this version")
     return {
         "purpose": Setting(asked.purpose, "default" if asked.purpose == DEFAULT_PURPOSE else "option"),
         "threshold": Setting(asked.threshold, "default" if asked.threshold == DEFAULT_THRESHOLD else "option"),
@@ -574,13 +660,17 @@ def _settings(asked: Options, presets: Sequence[str], model: Model | None, known
         "kv_dtype": Setting(asked.kv_dtype or default_type().id, "option" if asked.kv_dtype else "default"),
         "wire_dtype": given(asked.wire_dtype),
         "step_ms": Setting([step / 1e6 for step in asked.step_ns or STEP_NS], "option" if asked.step_ns else "default"),
-        "presets": Setting(list(presets), "option" if asked.presets else "detected"),
+        "presets": Setting(list(study.presets), "option" if asked.presets else "detected"),
         "request_pattern": given(asked.request_pattern),
         "normalize_request": given(asked.normalize_request),
         "overlap_attribution": Setting(asked.overlap, "option" if asked.overlap else "default"),
         "roles": given(", ".join(f"{name}={role}" for name, role in sorted(asked.roles.items())) or None),
         "layers": given(asked.layers),
         "nccl_buffsize": Setting(asked.nccl_buffsize or BUFFER_BYTES, "option" if asked.nccl_buffsize else "default"),
-        "time_range": absent,
-        "clock": absent,
+        "time_range": Setting(None, "not in this version"),
+        "ttft": study.convention,
+        "clock": Setting(asked.clock, "default" if asked.clock == DEFAULT_CLOCK else "option"),
+        "utc_error_ms": Setting(
+            asked.utc_error_ns / NS_PER_MS, "default" if asked.utc_error_ns == UTC_ERROR_NS else "option"
+        ),
     }

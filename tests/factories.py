@@ -162,6 +162,14 @@ def request(request_id: str = "req-0", **changes: object) -> Request:
         verdict="unknown",
         uncertainty_ns=None,
         clock=None,
+        path_basis=None,
+        tpot_ns=None,
+        tpot_without_gap_ns=None,
+        prefill_step_count=0,
+        decode_step_count=0,
+        attempt_count=None,
+        blame=None,
+        missing="no-prefill-step",
     )
     return replace(plain, **changes)
 

@@ -26,9 +26,12 @@ from nsysparse.measured.commands import Op, command_for
 from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
 from nsysparse.metrics.counters import plausibility
 from nsysparse.metrics.findings import differs, findings
+from nsysparse.metrics.gap_verdict import gap_verdict
+from nsysparse.metrics.journeys import Journeys, with_ways
 from nsysparse.metrics.links import links, message_sizes, with_ends
 from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.ports import ports
+from nsysparse.metrics.prompts import by_prompt
 from nsysparse.metrics.rates import bursts, kernel_rate, proves_nothing, wire_rate, with_sure
 from nsysparse.metrics.reasons import reasons
 from nsysparse.metrics.totals import excluded, totals
@@ -39,13 +42,13 @@ from nsysparse.theory.links import Peak
 from nsysparse.theory.practical import MEASURED
 from nsysparse.theory.references import References
 from nsysparse.theory.shipment import Shipment
-from nsysparse.units import GB
+from nsysparse.units import GB, NS_PER_MS
 
 
 def assemble(
     measured: Measured,
     traces: Sequence[TraceFacts],
-    announced: pl.DataFrame,
+    journeys: Journeys,
     settings: Mapping[str, Setting],
     notice: Notice | None,
     anomalies: Counter[str],
@@ -57,7 +60,7 @@ def assemble(
     Args:
         measured: Movements and their shares.
         traces: Facts about the inputs.
-        announced: Requests as their ranges announce them.
+        journeys: What is known of their ways to the first token.
         settings: What was asked, and by whom.
         notice: What the reader must know first.
         anomalies: What the stages counted.
@@ -67,7 +70,8 @@ def assemble(
     ended = with_sure(with_ends(measured), measured)
     found_totals = totals(measured, looked=all(_would_show(facts) for facts in traces))
     found_links, left_out = links(ended, known), excluded(measured)
-    found_requests, left = requests(measured, announced, model), unattributed(measured)
+    found_requests = with_ways(requests(measured, journeys.announced, model), journeys, measured)
+    left = unattributed(measured)
     too_fast = sum(link.inconsistent_count for link in found_links)
     if too_fast:
         anomalies = anomalies + Counter({"rates-above-peak": too_fast})
@@ -76,18 +80,15 @@ def assemble(
     off = sum(differs(request) for request in found_requests)
     if off:
         anomalies = anomalies + Counter({"bytes-differ-from-model": off})
-    threshold = settings["threshold"].value
+    gap = gap_verdict(found_requests, journeys.threshold)
     analysis = Analysis(
         nsysparse=__version__,
-        verdict=replace(
-            verdict(found_totals, found_links, left_out, traces, float(str(threshold))),
-            request_count=len(found_requests),
-        ),
+        verdict=verdict(gap, found_totals, found_links, left_out, traces),
         notice=notice,
         traces=tuple(traces),
         settings=settings,
         totals=found_totals,
-        summary=_summary(ended),
+        summary=_summary(ended) | _of_requests(found_requests),
         links=found_links,
         ports=ports(ended, measured, known.everywhere()),
         counters=_counters(measured, known.within),
@@ -107,6 +108,8 @@ def assemble(
         findings=findings(found_requests, model, left["request"].bytes),
         reasons=(),
         warnings=warnings(anomalies),
+        prompts=by_prompt(found_requests),
+        worst=_worst(found_requests),
     )
     return replace(analysis, reasons=_with_command(_reasons(analysis), analysis.links, measured, known))
 
@@ -174,18 +177,11 @@ def _with_command(
     )
 
 
-NS_PER_MS = 1_000_000
-_METRICS = (
-    "wire_gb_s", "kernel_gb_s", "delivered_gb_s", "message_bytes", "peer_wait_ms", "exposed_ms", "kv_gap_ms",
-    "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
-)  # fmt: skip
-
-
 def _summary(sure: pl.DataFrame) -> dict[str, Distribution | None]:
     counted = steady(sure)
     sized = counted.filter(pl.col("bytes").is_not_null() & ~proves_nothing())
     rates = bursts(sized).select(rate=pl.col("sure") / pl.col("ns"))
-    known = {
+    return {
         "wire_gb_s": distribution(counted.select(rate=wire_rate())["rate"]),
         "kernel_gb_s": distribution(counted.select(rate=kernel_rate())["rate"]),
         "delivered_gb_s": distribution(rates["rate"]),
@@ -193,7 +189,28 @@ def _summary(sure: pl.DataFrame) -> dict[str, Distribution | None]:
         "peer_wait_ms": distribution(counted["peer_wait_ns"] / NS_PER_MS),
         "exposed_ms": distribution((counted["time_ns"] - counted["overlapped_ns"]) / NS_PER_MS),
     }
-    return {name: known.get(name) for name in _METRICS}
+
+
+_OF_REQUESTS = {
+    "kv_gap_ms": "kv_gap_ns", "ttft_ms": "ttft_ns", "tpot_ms": "tpot_ns", "tpot_without_gap_ms": "tpot_without_gap_ns",
+    "handoff_ms": "handoff_ns", "ready_to_decode_ms": "ready_to_decode_ns",
+}  # fmt: skip
+
+
+def _of_requests(found: Sequence[Request]) -> dict[str, Distribution | None]:
+    """Distributions over the requests of which each is known."""
+    shares = pl.Series([request.kv_gap_share for request in found], dtype=pl.Float64)
+    return {"kv_gap_share": distribution(shares)} | {
+        name: distribution(pl.Series([getattr(request, column) for request in found], dtype=pl.Int64) / NS_PER_MS)
+        for name, column in _OF_REQUESTS.items()
+    }
+
+
+def _worst(found: Sequence[Request], most: int = 10) -> tuple[str, ...]:
+    """The ids of the requests that lost the greatest share to their gap, worst first."""
+    known = [request for request in found if request.kv_gap_share is not None]
+    ranked = sorted(known, key=lambda request: (-(request.kv_gap_share or 0), request.request_id))
+    return tuple(request.request_id for request in ranked[:most])
 
 
 def _theory(

@@ -6,6 +6,7 @@ import polars as pl
 
 from nsysparse.analysis import Cell, Coverage, Layer, Request, Unattributed
 from nsysparse.metrics.measured import DEVICE, WIRE_PARTS, Measured, busy, known_sum, known_sum_expr
+from nsysparse.metrics.path import NO_PREFILL
 from nsysparse.theory.shipment import Shipment
 
 NO_PROVENANCE = "none"
@@ -55,6 +56,9 @@ def requests(measured: Measured, announced: pl.DataFrame, known: Shipment | None
                 provenance=row["provenance"],
                 prompt_tokens=tokens,
                 verdict="unknown",
+                prefill_step_count=0,
+                decode_step_count=0,
+                missing=NO_PREFILL,
                 **dict.fromkeys(_PATH),
             )
         )
@@ -64,7 +68,8 @@ def requests(measured: Measured, announced: pl.DataFrame, known: Shipment | None
 _PATH = (
     "span", "gap_ns", "exposed_to_request_ns", "queue_ns", "prefill_ns", "handoff_ns",
     "overlap_ns", "transfer_span_ns", "ready_to_decode_ns", "first_decode_ns", "path_ns", "kv_gap_ns", "kv_gap_share",
-    "ttft_ns", "ttft_convention", "tpot_impact_ns", "uncertainty_ns", "clock",
+    "ttft_ns", "ttft_convention", "tpot_impact_ns", "uncertainty_ns", "clock", "path_basis", "tpot_ns",
+    "tpot_without_gap_ns", "attempt_count", "blame",
 )  # fmt: skip
 
 

@@ -37,7 +37,14 @@ _NO_LINE = (
     " line"
 )
 _COMPUTE = "needs the transfer's own device, with its kernels recorded"
-_PATH = "prefill and decode steps are not yet tied to requests by this version"
+_STEPS_FIX = "Annotate steps and requests: docs/reference/convention.md (kv_step, kv_request)"
+_NO_PATH = (
+    "needs prefill and decode steps that name their requests, all in the capture, and clocks of their files that could"
+    " be aligned (`requests[].missing` says which lacks)"
+)
+_NO_SPAN = f"needs the request's first send and last receive; {_NO_PATH}"
+_NO_CONVENTION = "which side emits the first token is not known: no trace records it"
+_TTFT_FIX = "--ttft decode-emits-first|prefill-emits-first"
 _LINK = "no link is named, and a trace does not record its speed"
 _NAMED = ("link", "peak_gb_s", "box")
 _HOST = "the peak named is of the wire between GPUs, and a link that ends at the host is another"
@@ -77,9 +84,8 @@ class Rule:
 
 
 RULES = (
-    *(Rule(f"/verdict/{name}", NOT_MEASURED, _PATH) for name in (
-        "value", "uncertainty", "basis", "over_count", "known_count",
-    )),
+    *(Rule(f"/verdict/{name}", NOT_RECORDED, f"no request's way to its first token is known: it {_NO_PATH}", _STEPS_FIX)
+      for name in ("value", "uncertainty", "basis")),
     Rule("/traces/*/nsys_version", NOT_RECORDED, "the file has no export metadata"),
     Rule("/traces/*/schema_version", NOT_RECORDED, "the file has no export metadata"),
     *(Rule(f"/traces/*/{name}", NOT_RECORDED, "no mark, step, range or direction of a transfer says whether this is"
@@ -102,9 +108,8 @@ RULES = (
          "--normalize-request REGEX"),
     Rule("/settings/roles/value", NEEDS_OPTION, "the traces themselves tell their roles, or nothing does", _ROLE_FIX),
     Rule("/settings/request_pattern/value", NEEDS_OPTION, "only presets name requests", "--request-pattern REGEX"),
-    *(Rule(f"/settings/{name}/value", NOT_MEASURED, "not an option of this version") for name in (
-        "time_range", "clock",
-    )),
+    Rule("/settings/time_range/value", NOT_MEASURED, "not an option of this version"),
+    Rule("/settings/ttft/value", NEEDS_OPTION, _NO_CONVENTION, _TTFT_FIX),
     Rule("/totals/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/totals/bytes_known_share", NOT_APPLICABLE, "there is no movement to know the bytes of"),
     *(Rule(f"/totals/{name}", NOT_RECORDED, _TIMELESS) for name in (
@@ -138,8 +143,11 @@ RULES = (
     Rule("/summary/peer_wait_ms", NOT_RECORDED, _WAIT, _WIRE_FIX),
     Rule("/summary/delivered_gb_s", NOT_APPLICABLE, _NO_BURST),
     Rule("/summary/exposed_ms", NOT_RECORDED, _COMPUTE),
-    *(Rule(f"/summary/{name}", NOT_MEASURED, _PATH) for name in (
-        "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "handoff_ms", "ready_to_decode_ms",
+    *(Rule(f"/summary/{name}", NEEDS_OPTION, _NO_CONVENTION, _TTFT_FIX, beside="/settings/ttft/value") for name in (
+        "ttft_ms", "tpot_ms",
+    )),
+    *(Rule(f"/summary/{name}", NOT_RECORDED, f"known of no request: it {_NO_PATH}", _STEPS_FIX) for name in (
+        "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "tpot_without_gap_ms", "handoff_ms", "ready_to_decode_ms",
     )),
     Rule("/summary/kernel_gb_s", NOT_RECORDED, _NO_RATE),
     Rule("/summary/message_bytes", NOT_RECORDED, capability="nccl_sizes"),
@@ -202,11 +210,32 @@ RULES = (
     Rule("/requests/*/busy_ns", NOT_RECORDED, _TIMELESS),
     Rule("/requests/*/expected_bytes", NEEDS_OPTION, "needs the model", _MODEL_FIX, unless=("model",)),
     Rule("/requests/*/expected_bytes", NOT_RECORDED, "no kv_request range gives its prompt length", _ANNOTATE),
-    *(Rule(f"/requests/*/{name}", NOT_MEASURED, _PATH) for name in (
-        "span", "gap_ns", "exposed_to_request_ns", "queue_ns", "prefill_ns", "handoff_ns", "overlap_ns",
-        "transfer_span_ns", "ready_to_decode_ns", "first_decode_ns", "path_ns", "kv_gap_ns", "kv_gap_share", "ttft_ns",
-        "ttft_convention", "tpot_impact_ns", "uncertainty_ns", "clock",
+    *(Rule(f"/requests/*/{name}", NEEDS_OPTION, _NO_CONVENTION, _TTFT_FIX, beside="/settings/ttft/value") for name in (
+        "ttft_ns", "ttft_convention", "tpot_impact_ns", "tpot_ns",
     )),
+    Rule("/requests/*/ttft_convention", NOT_RECORDED, "no step names this request", _STEPS_FIX),
+    Rule("/requests/*/tpot_impact_ns", NOT_APPLICABLE, "where decode emits the first token the gap delays that; else it"
+         f" {_NO_PATH}"),
+    Rule("/requests/*/queue_ns", NOT_RECORDED, "needs the request's arrival, told by a kv_request range on the side that"
+         " prefills, and its first prefill step", _STEPS_FIX),
+    *(Rule(f"/requests/*/{name}", NOT_RECORDED, "needs two decode steps that name the request", _STEPS_FIX) for name in (
+        "tpot_ns", "tpot_without_gap_ns",
+    )),
+    *(Rule(f"/requests/*/{name}", NOT_RECORDED, _NO_SPAN, _STEPS_FIX) for name in (
+        "span", "gap_ns", "exposed_to_request_ns", "handoff_ns", "overlap_ns", "transfer_span_ns", "ready_to_decode_ns",
+    )),
+    Rule("/requests/*/span/*", NOT_RECORDED, f"{_WIRE}; or the receiver's rank was not recorded", _WIRE_FIX),
+    Rule("/requests/*/attempt_count", NOT_RECORDED, "needs transfers that name their layers, all layers alike",
+         _ANNOTATE),
+    Rule("/requests/*/blame", NOT_RECORDED, f"needs all parts of the gap, wire and waiting among them: {_WIRE}",
+         _WIRE_FIX),
+    *(Rule(f"/requests/*/{name}", NOT_RECORDED, f"it {_NO_PATH}", _STEPS_FIX) for name in (
+        "prefill_ns", "first_decode_ns", "path_ns", "path_basis", "kv_gap_ns", "kv_gap_share", "ttft_ns",
+        "uncertainty_ns", "clock",
+    )),
+    Rule("/prompts", NOT_RECORDED, "no kv_request range gives the length of a prompt", _ANNOTATE),
+    *(Rule(f"/prompts/*/{name}", NOT_RECORDED, f"known of no request of this length: it {_NO_PATH}", _STEPS_FIX)
+      for name in ("kv_gap_ms", "kv_gap_share", "ttft_ms")),
     Rule("/layer_request/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/unattributed/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     *(Rule(f"/coverage/*/{name}", NOT_RECORDED, capability="nccl_sizes") for name in ("bytes", "bytes_share")),
@@ -214,7 +243,8 @@ RULES = (
     Rule("/excluded/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/lengths", NOT_MEASURED, "request lengths are not counted by this version"),
     Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),
-    Rule("/decode", NOT_MEASURED, _PATH),
+    Rule("/decode", NOT_MEASURED, "decode devices are not looked at by this version"),
+    Rule("/prefill", NOT_MEASURED, "prefill devices are not looked at by this version"),
     Rule("/clocks", NOT_MEASURED, "clocks of several files are not aligned by this version: each file keeps its own"),
     Rule("/theory/kv_bytes_per_token", NEEDS_OPTION, "no model is named", _MODEL_FIX),
     Rule("/theory/expected_bytes", NEEDS_OPTION, "needs the model", _MODEL_FIX, unless=("model",)),

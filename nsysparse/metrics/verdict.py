@@ -1,6 +1,7 @@
 """The one sentence that stands first, true whatever is known."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from nsysparse.analysis import ADVICE, Capability, Excluded, Link, Totals, TraceFacts, Verdict
 from nsysparse.kinds import COPIES, NCCL
@@ -8,14 +9,25 @@ from nsysparse.metrics.rates import UNKNOWN_END
 from nsysparse.units import counted, human_bytes, human_ns, human_rate, human_share, significant
 
 _UNTOLD = "the trace says no more of them."
-_STATE = "unknown"  # until steps are tied to requests, no run can be judged against the threshold
+_NO_GAP = "KV gap unknown, transfer measured: "
 
 
 def verdict(
-    totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], traces: Sequence[TraceFacts], threshold: float
+    gap: Verdict, totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], traces: Sequence[TraceFacts]
 ) -> Verdict:
-    """What can be said of the run: what moved, how fast at least, of how much; or why nothing can be said."""
-    return Verdict(state=_STATE, text=_text(totals, links, excluded, traces), threshold=threshold)
+    """The run's verdict, with what can be said of its transfers: what moved, how fast at least; or why nothing can.
+
+    Args:
+        gap: From `gap_verdict`.
+        totals: Of the run.
+        links: Likewise.
+        excluded: What is not counted.
+        traces: Facts about the inputs.
+    """
+    moved = _text(totals, links, excluded, traces)
+    if not gap.text:
+        return replace(gap, text=moved)
+    return replace(gap, text=f"{gap.text} {moved.replace(_NO_GAP, 'Transfer: ', 1)}")
 
 
 def _text(totals: Totals, links: Sequence[Link], excluded: Sequence[Excluded], traces: Sequence[TraceFacts]) -> str:
@@ -61,7 +73,7 @@ def _measured(text: str, busiest: Link, real: Sequence[Link], link_count: int) -
     elif link_count > 1:
         where = " on the only link whose ends are known"
     waiting = f", {_included(busiest)}" if waits else ""
-    return f"KV gap unknown, transfer measured: {text}, {rate}{where}{waiting}."
+    return f"{_NO_GAP}{text}, {rate}{where}{waiting}."
 
 
 def _included(link: Link) -> str:

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from nsysparse.presets.rules import FIELDS, KINDS, NOTHING, PHASES, PURPOSES, ROLES, Example, Preset, Probe, Rule
+from nsysparse.presets.rules import (
+    CONVENTIONS,
+    FIELDS,
+    KINDS,
+    NOTHING,
+    PHASES,
+    PURPOSES,
+    ROLES,
+    Example,
+    Preset,
+    Probe,
+    Rule,
+)
 
 FORMAT = "docs/reference/presets.md shows a whole preset."
 MOST_RULES = 200
@@ -53,7 +65,7 @@ def parse(text: str, origin: str, *, builtin: bool = False) -> tuple[Preset | No
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of too many digits is no TOMLDecodeError
         return None, [Refusal(origin, f"is not valid TOML: {str(error).rstrip('.')}", FORMAT)]
-    refusals = _unknown(origin, document, ("name", "about", "probe", "rule"), "key")
+    refusals = _unknown(origin, document, ("name", "about", "ttft", "probe", "rule"), "key")
     name, about = document.get("name"), document.get("about")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         refusals.append(Refusal(origin, "`name` must be letters, digits, `_`, `.` and `-`", FORMAT))
@@ -61,6 +73,10 @@ def parse(text: str, origin: str, *, builtin: bool = False) -> tuple[Preset | No
     if not isinstance(about, str) or not about.strip():
         refusals.append(Refusal(origin, "`about` is missing", "Say in a sentence what the preset knows."))
         about = "?"
+    ttft = document.get("ttft")
+    if ttft is not None and ttft not in CONVENTIONS:
+        said = f"`ttft` is {shown(ttft)}"
+        refusals.append(Refusal(origin, said, f"It says who emits the first token: {' or '.join(CONVENTIONS)}."))
     probes = [_probe(table, origin, refusals) for table in _tables(document, "probe", origin, refusals)]
     rules = [_rule(table, name, number, origin, refusals)
              for number, table in enumerate(_tables(document, "rule", origin, refusals), 1)]  # fmt: skip
@@ -77,7 +93,8 @@ def parse(text: str, origin: str, *, builtin: bool = False) -> tuple[Preset | No
         refusals.append(Refusal(origin, said, "Let one pattern know texts that differ in their fields."))
     if refusals:
         return None, refusals
-    return Preset(name, about, known, tuple(each for each in probes if each), None if builtin else origin), []
+    source = None if builtin else origin
+    return Preset(name, about, known, tuple(each for each in probes if each), source, ttft), []
 
 
 def shown(value: object) -> str:

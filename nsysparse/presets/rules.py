@@ -8,7 +8,7 @@ from nsysparse.presets.engine import group_names
 FIELDS = (
     "layer", "layer_bytes", "request", "request_bytes", "bytes", "role", "phase", "prompt", "layers",
     "op", "xfer", "peer", "step", "tokens", "requests", "ctx_reqs", "gen_reqs", "tp", "pp", "rank", "chunk", "blocks",
-    "order", "own_layers",
+    "order", "own_layers", "ttft",
 )  # fmt: skip
 SCOPE, NOTHING, REQUEST = "scope", "nothing", "request"
 KINDS: Mapping[str, str] = {
@@ -31,6 +31,8 @@ KINDS: Mapping[str, str] = {
 }
 PHASES = ("prefill", "decode", "mixed")
 ROLES = ("prefill", "decode")
+CONVENTIONS = ("decode-emits-first", "prefill-emits-first")
+"""Which side emits the first token of a request."""
 PURPOSES = ("kv", "other")
 
 
@@ -103,6 +105,7 @@ class Preset:
         rules: Strongest first; none where the program leaves no ranges, and `about` says what to do.
         probes: All must match some text of a trace, or the rules stay silent there. Without any they always speak.
         origin: Name of the file; None for those that are built in.
+        ttft: Which side emits the first token where this program serves, a member of `CONVENTIONS`; None: not known.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Preset:
     rules: tuple[Rule, ...]
     probes: tuple[Probe, ...] = ()
     origin: str | None = None
+    ttft: str | None = None
 
     @property
     def shown(self) -> str:

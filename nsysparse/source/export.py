@@ -147,6 +147,10 @@ class Export:
             return pl.DataFrame(schema={"id": pl.Int64, "value": pl.String})
         return pl.concat(found).sort("id", "value").unique("id", keep="first", maintain_order=True)
 
+    def ids(self, query: sa.Select[Any]) -> pl.Series:
+        """The ids of strings that a query such as `string_ids_like` finds."""
+        return self._fetch(query, {"id": pl.Int64}, schema.STRINGS.table)["id"]
+
     def read_metadata(self) -> dict[str, str]:
         """The allowed export metadata: name → value (docs/explanation/privacy.md says why only these)."""
         rows: dict[str, str] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from nsysparse.frames import Ranges
+from nsysparse.frames import Ranges, Work
 from nsysparse.source import nvtx, schema
 from nsysparse.source.capabilities import capabilities
 from nsysparse.source.compute import read_compute
@@ -21,14 +21,19 @@ from nsysparse.source.graph_nodes import read_graph_nodes
 from nsysparse.source.nccl_trace import is_traced, read_nccl_trace
 from nsysparse.source.trace import Trace
 from nsysparse.source.ucp import read_ucp
+from nsysparse.source.work import read_work
 
 
 def _never(_: pl.DataFrame) -> bool:
     return False
 
 
+Wanted = Callable[[pl.DataFrame], bool]
+"""Asked with the labels of a trace whether something else of it matters."""
+
+
 def read_trace(
-    path: Path, trace_id: str, *, all_gpu_work: bool, local_copies: Callable[[pl.DataFrame], bool] = _never
+    path: Path, trace_id: str, *, all_gpu_work: bool, local_copies: Wanted = _never, steps: Wanted = _never
 ) -> Trace:
     """Read one export.
 
@@ -38,6 +43,7 @@ def read_trace(
         all_gpu_work: Also read kernels that are neither NCCL's nor pack KV, all copies, memsets and graphs; the filter
             runs in SQLite. Copies between devices are always read.
         local_copies: Asked with the labels whether copies to and from the host and within a device matter too.
+        steps: Asked with them whether ranges tell of steps, so that it matters from when to when their kernels ran.
 
     Raises:
         NotAnExport: The file is no export.
@@ -58,6 +64,7 @@ def read_trace(
         nccl_ops = read_nccl_trace(ranges, labels, anomalies)
         nodes = read_graph_nodes(export, labels, ops, anomalies)
         typed = Ranges.validate(ranges.select(Ranges.column_names()))
+        work = read_work(export, trace_id) if steps(labels) else Work.create_empty()
         return Trace(
             trace_id=trace_id,
             file=shown_name(path.name),
@@ -70,7 +77,8 @@ def read_trace(
             ranges=typed,
             payloads=payloads,
             gpu_ops=ops,
-            compute=read_compute(export, trace_id, ops),
+            compute=read_compute(export, trace_id, ops, work),
+            work=work,
             capabilities=capabilities(export, metadata, labels, typed, payloads, nccl_ops, ops, nodes),
             nccl_ops=nccl_ops,
             ucp=read_ucp(export, trace_id, anomalies),

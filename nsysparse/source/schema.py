@@ -100,6 +100,19 @@ KERNEL = TableSpec(
 _TIMES = _ints(start_ns="start", end_ns="end", device_id="deviceId", global_pid="globalPid")
 KERNEL_TIMES = TableSpec("CUPTI_ACTIVITY_KIND_KERNEL", _TIMES, required=_GPU_REQUIRED)
 GRAPH_TIMES = TableSpec("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _TIMES, required=_GPU_REQUIRED)
+_LAUNCHED = _TIMES | _ints(correlation_id="correlationId")
+KERNEL_WORK = TableSpec(
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    {
+        **_LAUNCHED,
+        **_ints(
+            name_id="demangledName", short_name_id="shortName", grid_x="gridX", grid_y="gridY", grid_z="gridZ",
+            block_x="blockX",
+        ),
+    },
+    required=_GPU_REQUIRED,
+)  # fmt: skip
+GRAPH_WORK = TableSpec("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _LAUNCHED, required=_GPU_REQUIRED)
 MEMCPY = TableSpec(
     "CUPTI_ACTIVITY_KIND_MEMCPY",
     {

@@ -16,6 +16,7 @@ from nsysparse.frames import (
     Payloads,
     Ranges,
     UcpEvents,
+    Work,
 )
 
 
@@ -27,6 +28,7 @@ class Trace:
         trace_id: Short name, unique among the inputs of a command; part of every key.
         duration_ns: Length of the recording, or None when the file does not say.
         gpu_ops: All GPU work, or when so asked only kernels of NCCL and such that pack KV, and copies that matter.
+        work: All kernels, lean, where ranges tell of steps; else none.
         graph_nodes: Nodes of CUDA graphs, where NCCL may be inside one; else none.
         nccl_ops: What `nsys profile -t nccl` recorded; empty where it was not asked to.
         ucp: What `nsys profile -t ucx` recorded; empty where it was not asked to.
@@ -51,4 +53,5 @@ class Trace:
     ucp: dy.DataFrame[UcpEvents] = field(default_factory=UcpEvents.create_empty)
     counters: dy.DataFrame[Counters] = field(default_factory=Counters.create_empty)
     anomalies: Counter[str] = field(default_factory=Counter)
+    work: dy.DataFrame[Work] = field(default_factory=Work.create_empty)
     graph_nodes: dy.DataFrame[GraphNodes] = field(default_factory=GraphNodes.create_empty)

@@ -1,0 +1,108 @@
+"""What the time between a request's first send and its last receive was made of, on the rank that finished last.
+
+While a receive of the request runs there, its KV is on the wire or the receive waits for the sender; the rest are gaps
+between its transfers. The wire's part of a receive is the last of it, as what comes before is waiting.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from nsysparse.intervals import union_length
+from nsysparse.metrics.path import Event
+from nsysparse.paths import Clocks
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The parts of one request's `transfer_span_ns`, and what of it no prefill and no decode of it could hide.
+
+    `rank` is that of the receiver in its communicator, None where that was not recorded; `wire_ns` and `peer_wait_ns`
+    are None where they cannot be told apart.
+    """
+
+    rank: int | None
+    wire_ns: int | None
+    peer_wait_ns: int | None
+    gap_ns: int
+    exposed_ns: int | None
+
+    @property
+    def parts(self) -> dict[str, int | None]:
+        """As `Request.span` has it."""
+        return {
+            "rank": self.rank,
+            "wire_ns": self.wire_ns,
+            "peer_wait_ns": self.peer_wait_ns,
+            "gap_ns": self.gap_ns,
+        }
+
+
+def receives(sides: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """What shows the arrival of each request's KV, one row for transfers that share kernels.
+
+    Args:
+        sides: From `kv_sides`.
+    """
+    units = sides.filter("arrives").unique(["request_id", "trace_id", "unit"], keep="first", maintain_order=True)
+    columns = ["trace_id", "process", "gpu", "rank", "start_ns", "end_ns", "wire_ns"]
+    parts = units.select("request_id", *columns).partition_by("request_id", as_dict=True, include_key=False)
+    return {str(key): rows for (key,), rows in parts.items()}
+
+
+def span(
+    arriving: pl.DataFrame | None, seen: Mapping[str, Event | None], span_ns: int | None, clocks: Clocks
+) -> Span | None:
+    """The parts of one request's span; None where that is not known, or nothing shows what arrived.
+
+    Args:
+        arriving: Of `receives`.
+        seen: Its events.
+        span_ns: Its `transfer_span_ns`, which the parts add up to.
+        clocks: Of all traces.
+    """
+    last, end, decode = seen["last_recv"], seen["prefill_end"], seen["decode_start"]
+    if arriving is None or span_ns is None or last is None or end is None or decode is None:
+        return None
+    sent = seen["first_send"] or end
+    until = min(last.at_ns, _on(clocks, last.trace, decode))
+    begin = min(max(_on(clocks, last.trace, sent), _on(clocks, last.trace, end)), until)
+    here = arriving.filter(trace_id=last.trace)
+    finisher: dict[str, Any] = here.filter(end_ns=last.at_ns).row(0, named=True)
+    own = here.filter(pl.col("process").eq_missing(finisher["process"]), pl.col("gpu").eq_missing(finisher["gpu"]))
+    busy = min(_busy(own, begin, until), span_ns)
+    wire = None if own["wire_ns"].null_count() else _wire(own, begin, until)
+    return Span(
+        rank=finisher["rank"],
+        wire_ns=None if wire is None else min(wire, busy),
+        peer_wait_ns=None if wire is None else busy - min(wire, busy),
+        gap_ns=span_ns - busy,
+        exposed_ns=max(
+            _busy(rows, _on(clocks, last.trace, end), until)
+            for rows in here.partition_by("process", "gpu")
+        ),
+    )  # fmt: skip
+
+
+def _busy(rows: pl.DataFrame, begin: int, until: int) -> int:
+    """How long between two times any of the intervals ran."""
+    starts = np.clip(rows["start_ns"].to_numpy(), begin, max(begin, until))
+    ends = np.clip(rows["end_ns"].to_numpy(), begin, max(begin, until))
+    return union_length(starts, ends)
+
+
+def _wire(rows: pl.DataFrame, begin: int, until: int) -> int:
+    """The same for the part of each that was on the wire: its last `wire_ns`."""
+    return _busy(rows.with_columns(start_ns=pl.max_horizontal("start_ns", pl.col("end_ns") - pl.col("wire_ns"))),
+                 begin, until)  # fmt: skip
+
+
+def _on(clocks: Clocks, base: str, event: Event) -> int:
+    """A time on the clock of `base`; both traces are known to be aligned, as the span is known."""
+    offset = clocks.between(base, event.trace)
+    if offset is None:
+        raise ValueError(f"the clocks of {base} and {event.trace} are not aligned")
+    return offset.to_base(event.at_ns)

@@ -1,0 +1,195 @@
+"""When each request came where on its way to the first token: events, each on the clock of the trace that saw it.
+
+With tensor-parallel ranks an event is that of the rank that was first (starts, the first send) or last (ends, the last
+receive, the first decode step's end). Ranks of several traces are compared where their clocks could be aligned.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import polars as pl
+
+from nsysparse.frames import GROUP, Paths
+from nsysparse.kinds import TWO_SIDED
+from nsysparse.roles import DECODE, PREFILL
+from nsysparse.sides import acts_as, other_side
+
+FIRST, LAST = "min", "max"
+EVENTS: Mapping[str, str] = {
+    "arrival": FIRST,
+    "prefill_start": FIRST,
+    "prefill_end": LAST,
+    "first_send": FIRST,
+    "last_recv": LAST,
+    "decode_start": FIRST,
+    "decode_end": LAST,
+    "last_token": LAST,
+}
+"""The events of a request, and which of several ranks tells when it was."""
+_PLACE = ("trace_id", "process")
+_EVENT = {"request_id": pl.String, "event": pl.String, "trace_id": pl.String, "at_ns": pl.Int64}
+
+
+class Offset(Protocol):
+    """How one clock stands against another."""
+
+    @property
+    def uncertainty_ns(self) -> int:
+        """How far it may be off."""
+
+    @property
+    def method(self) -> str:
+        """How it is known."""
+
+    def to_base(self, at_ns: int) -> int:
+        """A time of the other clock on that of the base."""
+
+
+class Clocks(Protocol):
+    """The clocks of all traces."""
+
+    def between(self, base: str, other: str) -> Offset | None:
+        """How that of `other` stands against that of `base`; None where they could not be aligned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of requests.
+
+    Attributes:
+        transfers: Columns of `Transfers`, of all traces.
+        shares: Columns of `Shares`.
+        steps: Columns of `Steps`.
+        held: Columns of `StepRequests`.
+        arrivals: `request_id`, `trace_id`, `at_ns`, as ranges of requests begin on the side that prefills.
+    """
+
+    transfers: pl.DataFrame
+    shares: pl.DataFrame
+    steps: pl.DataFrame
+    held: pl.DataFrame
+    arrivals: pl.DataFrame
+
+
+def find_paths(seen: Seen, clocks: Clocks) -> pl.DataFrame:
+    """The events of every request that has a transfer or a step: columns of `Paths`, by request.
+
+    Args:
+        seen: What is known of them.
+        clocks: Of the traces, for ranks that several of them hold.
+    """
+    steps = seen.held.join(seen.steps, on="step_id")
+    sides = kv_sides(seen)
+    prefill = steps.filter(phase=PREFILL)
+    decode = _where_kv_went(steps.filter(phase=DECODE), prefill, sides)
+    first = decode.filter(pl.col("start_ns") == pl.col("start_ns").min().over("request_id", *_PLACE))
+    found = [
+        seen.arrivals.select("request_id", "trace_id", "at_ns", event=pl.lit("arrival")),
+        _times(prefill, "start_ns", "prefill_start"),
+        _times(prefill, "end_ns", "prefill_end"),
+        _times(sides.filter("leaves"), "start_ns", "first_send"),
+        _times(sides.filter("arrives"), "end_ns", "last_recv"),
+        _times(first, "start_ns", "decode_start"),
+        _times(first, "end_ns", "decode_end"),
+        _times(decode, "end_ns", "last_token"),
+    ]
+    events = pl.concat([each.select(list(_EVENT)) for each in found])
+    told = _agreed(_of_each_trace(events), clocks)
+    requests = pl.concat([sides["request_id"], steps["request_id"]]).unique().sort()
+    paths = pl.DataFrame({"request_id": requests})
+    for event in EVENTS:
+        mine = told.filter(event=event).select(
+            "request_id", pl.col("at_ns").alias(f"{event}_ns"), pl.col("trace_id").alias(f"{event}_trace")
+        )
+        paths = paths.join(mine, on="request_id", how="left", maintain_order="left")
+    for phase, rows in (("prefill", prefill), ("decode", decode)):
+        most = rows.group_by("request_id", *_PLACE).len().group_by("request_id").agg(pl.col("len").max())
+        paths = paths.join(most.rename({"len": f"{phase}_steps"}), on="request_id", how="left", maintain_order="left")
+    counted = paths.with_columns(pl.col("prefill_steps", "decode_steps").fill_null(0).cast(pl.UInt32))
+    return Paths.validate(counted.select(Paths.column_names()))
+
+
+def kv_sides(seen: Seen) -> pl.DataFrame:
+    """Every side of the transfers that carry a request's KV from prefill to decode.
+
+    Returns:
+        `request_id`, `trace_id`, `process`, `gpu`, `rank`, `start_ns`, `end_ns`, `acts_as`, `wire_ns` (of all that its
+        kernels serve), `unit` (equal for those that share kernels), and whether its start shows when KV `leaves` and
+        its end when it `arrives`. The kernel of a receive begins before anything leaves, and that of a send may end
+        before it arrives; where only the side that acts leaves a row, that shows both.
+    """
+    own = seen.shares.select("transfer_id", "request_id").drop_nulls().unique()
+    far = other_side(seen.transfers, "transfer_id").select("transfer_id", far="far_transfer_id")
+    both = pl.concat([own, own.join(far, on="transfer_id").select(pl.col("far").alias("transfer_id"), "request_id")])
+    forward = {"send": PREFILL, "recv": DECODE}
+    way = pl.col("acts_as").replace_strict(forward, default=None, return_dtype=pl.String)
+    alone = ~pl.col("transport").is_in(TWO_SIDED) | pl.col("is_one_sided").fill_null(value=False)
+    timed = (
+        both.join(seen.transfers.with_columns(acts_as=acts_as()), on="transfer_id")
+        .join(_group_wire(seen.transfers), on=GROUP, how="left")
+        .filter(
+            pl.col("start_ns").is_not_null() & ~pl.col("is_self").fill_null(value=False),
+            # KV that decode sends back is no part of the way to the first token.
+            way.is_null() | pl.col("role").is_null() | (way == pl.col("role")),
+        )
+        .with_columns(alone=alone, is_call=(pl.col("interval_kind") == "call").fill_null(value=False))
+    )
+    return timed.select(
+        "request_id", *_PLACE, "gpu", "rank", "start_ns", "end_ns", "acts_as",
+        wire_ns=pl.coalesce("group_wire_ns", "wire_ns"),
+        unit=pl.coalesce("group_key", -1 - pl.col("transfer_id").cast(pl.Int64)),
+        leaves=pl.col("alone") | (pl.col("acts_as") == "send").fill_null(value=False),
+        arrives=(pl.col("alone") | (pl.col("acts_as") == "recv").fill_null(value=False)) & ~pl.col("is_call"),
+    )  # fmt: skip
+
+
+def _group_wire(transfers: pl.DataFrame) -> pl.DataFrame:
+    """The wire time of kernels that serve several transfers, whole: all of these have the kernels' whole interval."""
+    shared = transfers.filter(pl.col("group_key").is_not_null())
+    known = pl.when(pl.col("wire_ns").is_not_null().all()).then(pl.col("wire_ns").sum())
+    return shared.group_by(GROUP).agg(group_wire_ns=known)
+
+
+def _where_kv_went(decode: pl.DataFrame, prefill: pl.DataFrame, sides: pl.DataFrame) -> pl.DataFrame:
+    """Decode steps of the processes that received a request's KV; where none is known, of all but those that prefilled.
+
+    An engine that prefills may also run a decode step before it hands a request over.
+    """
+    key = ["request_id", *_PLACE]
+    received = sides.filter(pl.col("acts_as") == "recv").select(key).unique()
+    knows = received.select("request_id").unique()
+    there = decode.join(received, on=key, how="semi", nulls_equal=True)
+    elsewhere = decode.join(knows, on="request_id", how="anti")
+    return pl.concat([there, elsewhere.join(prefill.select(key).unique(), on=key, how="anti", nulls_equal=True)])
+
+
+def _times(rows: pl.DataFrame, column: str, event: str) -> pl.DataFrame:
+    return rows.select("request_id", "trace_id", at_ns=column, event=pl.lit(event)).drop_nulls("at_ns")
+
+
+def _of_each_trace(events: pl.DataFrame) -> pl.DataFrame:
+    """The one time of each event that the ranks of one trace agree on: the first or the last of theirs."""
+    low = pl.col("event").is_in([name for name, which in EVENTS.items() if which == FIRST]).first()
+    return events.group_by("request_id", "event", "trace_id").agg(
+        at_ns=pl.when(low).then(pl.col("at_ns").min()).otherwise(pl.col("at_ns").max())
+    )
+
+
+def _agreed(events: pl.DataFrame, clocks: Clocks) -> pl.DataFrame:
+    """One row for each event of a request; none where several traces hold it whose clocks could not be aligned."""
+    several = pl.len().over("request_id", "event") > 1
+    single = events.filter(~several)
+    pick: dict[str, Callable[[list[int]], int]] = {FIRST: min, LAST: max}
+    chosen: list[tuple[str, str, str, int]] = []
+    ranked = events.filter(several).sort("request_id", "event", "trace_id")
+    for (request, event), rows in ranked.group_by("request_id", "event", maintain_order=True):
+        traces, times = rows["trace_id"].to_list(), rows["at_ns"].to_list()
+        offsets = [clocks.between(traces[0], trace) for trace in traces]
+        there = [None if offset is None else offset.to_base(at) for offset, at in zip(offsets, times, strict=True)]
+        if None in there:
+            continue
+        on_base = [at for at in there if at is not None]
+        place = on_base.index(pick[EVENTS[str(event)]](on_base))
+        chosen.append((str(request), str(event), traces[place], times[place]))
+    return pl.concat([single.select(list(_EVENT)), pl.DataFrame(chosen, schema=_EVENT, orient="row")])

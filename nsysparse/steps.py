@@ -1,0 +1,160 @@
+"""Steps of the engine: which requests each works on, and from when to when its compute ran on the GPU.
+
+A step is a range that says it is prefill or decode: of kind `step`, or any other that says so but is no part of a step
+(a layer, a transfer). Ranges within another of the same phase and thread are about the same step. It lasts from the
+first to the last compute that was launched inside, else as long as its range: kernels of NCCL that close it would make
+a prefill seem to last until its KV had arrived.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import polars as pl
+
+from nsysparse.containing import innermost
+from nsysparse.frames import StepRequests, Steps
+from nsysparse.presets.loader import Rule, match
+from nsysparse.projection import work_of
+from nsysparse.roles import DECODE, PREFILL
+from nsysparse.scope_table import ScopeTable
+from nsysparse.scopes import holding
+from nsysparse.shares import request_id
+from nsysparse.source import nccl_domain
+from nsysparse.source.trace import Trace
+
+PARTS_OF_STEPS = ("transfer", "layer", "pack", "wait", "offload", "load", "role", "request")
+"""Kinds of ranges that say a phase without being a step."""
+
+
+def tells_steps(labels: pl.DataFrame, rules: Sequence[Rule]) -> bool:
+    """Whether any label is that of a step, by the rules that speak in the trace."""
+    of_steps = [
+        rule
+        for rule in rules
+        if rule.kind == "step"
+        or (rule.kind not in PARTS_OF_STEPS and ("phase" in rule.says or "phase" in rule.captures))
+    ]
+    return not match(labels.filter(~nccl_domain.is_nccl()), of_steps).is_empty()
+
+
+def _is_step() -> pl.Expr:
+    phased = pl.col("phase").is_not_null() & ~pl.col("kind").is_in(PARTS_OF_STEPS)
+    return (pl.col("kind") == "step") | phased
+
+
+def find_steps(
+    trace: Trace, scopes: ScopeTable, roles: pl.DataFrame, first: int, anomalies: Counter[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The steps of one trace, and their requests.
+
+    Args:
+        trace: The trace, with its `work`.
+        scopes: From `find_scopes`.
+        roles: From `process_roles`: what a step is of that does not say it, or says that it is both.
+        first: Number of the first step.
+        anomalies: Counts steps of which is not known whether they are prefill or decode.
+
+    Returns:
+        Columns of `Steps` and of `StepRequests`, in the order of time.
+    """
+    ranges = _phased(holding(scopes, _is_step()), roles, anomalies)
+    outer = _outermost(ranges)
+    named = pl.concat([_own_requests(ranges), _surrounding(ranges, scopes)])
+    whole = _projected(trace, outer.select("step").unique().rename({"step": "range_id"}))
+    steps = (
+        outer.filter(pl.col("range_id") == pl.col("step"))
+        .select("range_id", "process", "phase")
+        .join(whole, on="range_id", maintain_order="left")
+        .sort("start_ns", "end_ns", "process", "range_id")
+        .with_row_index("step_id", offset=first)
+        .with_columns(pl.col("step_id").cast(pl.UInt32), trace_id=pl.lit(trace.trace_id))
+    )
+    held = (
+        named.join(outer.select("range_id", "step"), on="range_id")
+        .join(steps.select("step_id", step="range_id"), on="step")
+        .select("step_id", "request_id")
+        .unique()
+        .sort("step_id", "request_id")
+    )
+    return Steps.validate(steps.select(Steps.column_names())), StepRequests.validate(held)
+
+
+def _phased(ranges: pl.DataFrame, roles: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Steps with the phase that they, or else their process, are of."""
+    known = ranges.join(roles.select("process", "process_role"), on="process", how="left", maintain_order="left")
+    own = pl.when(pl.col("phase").is_in([PREFILL, DECODE])).then("phase")
+    by_role = pl.when(pl.col("process_role").is_in([PREFILL, DECODE])).then("process_role")
+    decided = known.with_columns(phase=pl.coalesce(own, by_role))
+    undecided = decided.filter(pl.col("phase").is_null()).height
+    if undecided:
+        anomalies["steps-of-unknown-phase"] += undecided
+    return decided.filter(pl.col("phase").is_not_null())
+
+
+def _outermost(ranges: pl.DataFrame) -> pl.DataFrame:
+    """Add `step`: the range that stands for each one's step, which is the outermost of its thread and phase."""
+    parts = [ranges.with_columns(step="range_id").clear()]
+    for _, rows in ranges.group_by("thread", "phase", maintain_order=True):
+        ordered = rows.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
+        reach = pl.col("end_ns").cum_max().shift(1)
+        opens = (pl.col("start_ns") >= reach).fill_null(value=True)
+        parts.append(ordered.with_columns(step=pl.when(opens).then("range_id").forward_fill()).select(parts[0].columns))
+    return pl.concat(parts)
+
+
+def _own_requests(ranges: pl.DataFrame) -> pl.DataFrame:
+    """`range_id` and `request_id` for every request that a range names itself."""
+    told = ranges.select("range_id", text=pl.coalesce("requests", "request")).drop_nulls()
+    return _ids(told)
+
+
+def _surrounding(ranges: pl.DataFrame, scopes: ScopeTable) -> pl.DataFrame:
+    """The same for ranges that name none: the request of the innermost range of their thread around them."""
+    silent = ranges.filter(pl.col("requests").is_null() & pl.col("request").is_null())
+    naming = holding(scopes, pl.col("request").is_not_null()).filter(pl.col("style") == "push_pop")
+    inner = silent.select("thread", item="range_id", begin="start_ns", end="end_ns")
+    outer = naming.select("thread", holder="range_id", begin="start_ns", end="end_ns")
+    held = innermost(inner, outer, "thread")
+    told = held.join(naming.select("request", holder="range_id"), on="holder").select(range_id="item", text="request")
+    return _ids(told)
+
+
+def _ids(told: pl.DataFrame) -> pl.DataFrame:
+    texts = {text: [request_id(each) for each in text.split(",") if each] for text in told["text"].unique()}
+    lists = pl.DataFrame(
+        {"text": list(texts), "request_id": list(texts.values())},
+        schema={"text": pl.String, "request_id": pl.List(pl.String)},
+    )
+    return told.join(lists, on="text").select("range_id", "request_id").explode("request_id").drop_nulls()
+
+
+def _projected(trace: Trace, wanted: pl.DataFrame) -> pl.DataFrame:
+    """Where the compute ran that was launched inside ranges.
+
+    Returns:
+        `range_id`, `host_start_ns`, `host_end_ns`, `start_ns`, `end_ns`, `is_projected` and `device` (where it is one).
+    """
+    spans = trace.ranges.join(wanted, on="range_id", how="semi", maintain_order="left")
+    parts = [
+        work_of(spans, work).filter(pl.col("gpu_op_count") > 0).with_columns(device=pl.lit(device))
+        for (device,), work in trace.work.filter("is_compute").group_by("device", maintain_order=True)
+    ]
+    found = (
+        pl.concat(parts).group_by("range_id").agg(
+            low=pl.col("projected_start_ns").min(), high=pl.col("projected_end_ns").max(),
+            devices=pl.col("device").n_unique(), device=pl.col("device").first(),
+        )
+        if parts
+        else pl.DataFrame(schema={"range_id": pl.UInt32, "low": pl.Int64, "high": pl.Int64, "devices": pl.UInt32,
+                                  "device": pl.String})
+    )  # fmt: skip
+    return (
+        spans.select("range_id", host_start_ns="start_ns", host_end_ns="end_ns")
+        .join(found, on="range_id", how="left", maintain_order="left")
+        .select(
+            "range_id", "host_start_ns", "host_end_ns",
+            start_ns=pl.coalesce("low", "host_start_ns"), end_ns=pl.coalesce("high", "host_end_ns"),
+            is_projected=pl.col("low").is_not_null(),
+            device=pl.when(pl.col("devices") == 1).then("device"),
+        )
+    )  # fmt: skip
