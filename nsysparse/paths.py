@@ -114,10 +114,10 @@ def kv_sides(seen: Seen) -> pl.DataFrame:
     """Every side of the transfers that carry a request's KV from prefill to decode.
 
     Returns:
-        `request_id`, `trace_id`, `process`, `gpu`, `rank`, `start_ns`, `end_ns`, `acts_as`, `wire_ns` (of all that its
-        kernels serve), `unit` (equal for those that share kernels), and whether its start shows when KV `leaves` and
-        its end when it `arrives`. The kernel of a receive begins before anything leaves, and that of a send may end
-        before it arrives; where only the side that acts leaves a row, that shows both.
+        `request_id`, `transfer_id`, `trace_id`, `process`, `gpu`, `rank`, `start_ns`, `end_ns`, `acts_as`, `wire_ns`
+        (of all that its kernels serve), `unit` (equal for those that share kernels), and whether its start shows when
+        KV `leaves` and its end when it `arrives`. The kernel of a receive begins before anything leaves, and that of a
+        send may end before it arrives; where only the side that acts leaves a row, that shows both.
     """
     own = seen.shares.select("transfer_id", "request_id").drop_nulls().unique()
     far = other_side(seen.transfers, "transfer_id").select("transfer_id", far="far_transfer_id")
@@ -136,7 +136,7 @@ def kv_sides(seen: Seen) -> pl.DataFrame:
         .with_columns(alone=alone, is_call=(pl.col("interval_kind") == "call").fill_null(value=False))
     )
     return timed.select(
-        "request_id", *_PLACE, "gpu", "rank", "start_ns", "end_ns", "acts_as",
+        "request_id", "transfer_id", *_PLACE, "gpu", "rank", "start_ns", "end_ns", "acts_as",
         wire_ns=pl.coalesce("group_wire_ns", "wire_ns"),
         unit=pl.coalesce("group_key", -1 - pl.col("transfer_id").cast(pl.Int64)),
         leaves=pl.col("alone") | (pl.col("acts_as") == "send").fill_null(value=False),

@@ -48,7 +48,7 @@ def receives(sides: pl.DataFrame) -> dict[str, pl.DataFrame]:
         sides: From `kv_sides`.
     """
     units = sides.filter("arrives").unique(["request_id", "trace_id", "unit"], keep="first", maintain_order=True)
-    columns = ["trace_id", "process", "gpu", "rank", "start_ns", "end_ns", "wire_ns"]
+    columns = ["transfer_id", "trace_id", "process", "gpu", "rank", "start_ns", "end_ns", "wire_ns"]
     parts = units.select("request_id", *columns).partition_by("request_id", as_dict=True, include_key=False)
     return {str(key): rows for (key,), rows in parts.items()}
 
@@ -64,27 +64,53 @@ def span(
         span_ns: Its `transfer_span_ns`, which the parts add up to.
         clocks: Of all traces.
     """
-    last, end, decode = seen["last_recv"], seen["prefill_end"], seen["decode_start"]
-    if arriving is None or span_ns is None or last is None or end is None or decode is None:
+    last, end = seen["last_recv"], seen["prefill_end"]
+    if arriving is None or span_ns is None or last is None or end is None:
         return None
-    sent = seen["first_send"] or end
-    until = min(last.at_ns, _on(clocks, last.trace, decode))
-    begin = min(max(_on(clocks, last.trace, sent), _on(clocks, last.trace, end)), until)
-    here = arriving.filter(trace_id=last.trace)
-    finisher: dict[str, Any] = here.filter(end_ns=last.at_ns).row(0, named=True)
-    own = here.filter(pl.col("process").eq_missing(finisher["process"]), pl.col("gpu").eq_missing(finisher["gpu"]))
+    within = window(seen, clocks)
+    if within is None:
+        return None
+    begin, until = within
+    own = finishing(arriving, last)
     busy = min(_busy(own, begin, until), span_ns)
-    wire = None if own["wire_ns"].null_count() else _wire(own, begin, until)
+    wire = None if own["wire_ns"].null_count() else _busy(on_wire(own), begin, until)
     return Span(
-        rank=finisher["rank"],
+        rank=own.filter(end_ns=last.at_ns)["rank"][0],
         wire_ns=None if wire is None else min(wire, busy),
         peer_wait_ns=None if wire is None else busy - min(wire, busy),
         gap_ns=span_ns - busy,
         exposed_ns=max(
             _busy(rows, _on(clocks, last.trace, end), until)
-            for rows in here.partition_by("process", "gpu")
+            for rows in arriving.filter(trace_id=last.trace).partition_by("process", "gpu")
         ),
     )  # fmt: skip
+
+
+def window(seen: Mapping[str, Event | None], clocks: Clocks) -> tuple[int, int] | None:
+    """From when to when a request's KV was awaited, on the clock of its last receive; None where an event is missing.
+
+    Args:
+        seen: Its events, in traces whose clocks are aligned.
+        clocks: Of all traces.
+    """
+    last, end, decode = seen["last_recv"], seen["prefill_end"], seen["decode_start"]
+    if last is None or end is None or decode is None:
+        return None
+    sent = seen["first_send"] or end
+    until = min(last.at_ns, _on(clocks, last.trace, decode))
+    return min(max(_on(clocks, last.trace, sent), _on(clocks, last.trace, end)), until), until
+
+
+def finishing(arriving: pl.DataFrame, last: Event) -> pl.DataFrame:
+    """What arrived on the rank that finished last."""
+    here = arriving.filter(trace_id=last.trace)
+    finisher: dict[str, Any] = here.filter(end_ns=last.at_ns).row(0, named=True)
+    return here.filter(pl.col("process").eq_missing(finisher["process"]), pl.col("gpu").eq_missing(finisher["gpu"]))
+
+
+def on_wire(rows: pl.DataFrame) -> pl.DataFrame:
+    """The part of each interval that was on the wire: its last `wire_ns`."""
+    return rows.with_columns(start_ns=pl.max_horizontal("start_ns", pl.col("end_ns") - pl.col("wire_ns")))
 
 
 def _busy(rows: pl.DataFrame, begin: int, until: int) -> int:
@@ -92,12 +118,6 @@ def _busy(rows: pl.DataFrame, begin: int, until: int) -> int:
     starts = np.clip(rows["start_ns"].to_numpy(), begin, max(begin, until))
     ends = np.clip(rows["end_ns"].to_numpy(), begin, max(begin, until))
     return union_length(starts, ends)
-
-
-def _wire(rows: pl.DataFrame, begin: int, until: int) -> int:
-    """The same for the part of each that was on the wire: its last `wire_ns`."""
-    return _busy(rows.with_columns(start_ns=pl.max_horizontal("start_ns", pl.col("end_ns") - pl.col("wire_ns"))),
-                 begin, until)  # fmt: skip
 
 
 def _on(clocks: Clocks, base: str, event: Event) -> int:

@@ -38,4 +38,15 @@ def exposed_ns(nbytes: int, bytes_per_s: float, layers: int, layer_ns: int, cost
     if nbytes == 0:
         return 0
     each = Fraction(nbytes) * NS_PER_S / (layers * Fraction(bytes_per_s)) + cost_ns
-    return round(max(each, layers * each - (layers - 1) * Fraction(layer_ns)))
+    return round(after_computing(each, layers, Fraction(layer_ns)))
+
+
+def after_computing(each: Fraction, layers: int, layer_ns: Fraction) -> Fraction:
+    """Nanoseconds from the end of computing to the end of the transfer.
+
+    Args:
+        each: How long one layer is on the wire.
+        layers: Layers that send something, at least 1.
+        layer_ns: Computing time of one layer.
+    """
+    return max(each, layers * each - (layers - 1) * layer_ns)

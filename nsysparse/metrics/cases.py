@@ -1,0 +1,226 @@
+"""Requests whose gap from prefill to decode is known with all its parts: what there is to save, and who is to blame.
+
+The parts add up to the gap. A fixed cost per message, where the link's line tells one, is no fault of the link's rate:
+it counts as fragmentation, beside the pauses between messages.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from nsysparse.analysis import Link, Request
+from nsysparse.metrics.crowding import Crowding, crowding
+from nsysparse.metrics.journeys import FRAGMENTATION, HANDOFF, LINK, SCHEDULER, WAIT, Journeys
+from nsysparse.metrics.measured import Measured
+from nsysparse.metrics.path import Event, events
+from nsysparse.metrics.prefill_compute import LastPrefill, last_prefills
+from nsysparse.metrics.spans import finishing, on_wire, window
+from nsysparse.sides import other_side
+
+PARTS = (LINK, WAIT, FRAGMENTATION, HANDOFF, SCHEDULER)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One request's gap and what is known of how it came about. Of transfers: those of the rank that finished last.
+
+    Attributes:
+        request_id: The request.
+        gap_ns: From the end of its prefill to the start of its first decode step.
+        wire_ns: Of the gap, the time on the wire.
+        wait_ns: Receives that waited for their sender.
+        pause_ns: Pauses between its transfers.
+        handoff_ns: Until its first send.
+        ready_ns: From its last receive to the decode step.
+        overlap_ns: How far its first send came before the end of its prefill.
+        path_ns: Its whole way to the first decoded token; None where its beginning lies outside the capture.
+        first_decode_ns: Length of that decode step.
+        prompt_tokens: Length of its prompt.
+        message_count: Transfers that were over within the gap; those that share kernels are one.
+        layer_count: Layers that its transfers name, None where any names none.
+        spread_ns: From the arrival of its first layer to that of all, within the gap.
+        prefill: The compute of its last prefill step.
+        pack_ns: Kernels that gather, scatter or convert KV for its transfers, of all sides; None where there are none.
+        crowding: What other requests took of its link.
+        link: The link that carried most of its messages.
+    """
+
+    request_id: str
+    gap_ns: int
+    wire_ns: int
+    wait_ns: int
+    pause_ns: int
+    handoff_ns: int
+    ready_ns: int
+    overlap_ns: int = 0
+    path_ns: int | None = None
+    first_decode_ns: int | None = None
+    prompt_tokens: int | None = None
+    message_count: int = 0
+    layer_count: int | None = None
+    spread_ns: int | None = None
+    prefill: LastPrefill | None = None
+    pack_ns: int | None = None
+    crowding: Crowding | None = None
+    link: Link | None = None
+
+    @property
+    def fixed_ns(self) -> int:
+        """What its messages cost beside their bytes, at most all time on the wire; 0 where no line tells that."""
+        cost = None if self.link is None else self.link.fixed_cost_ns
+        return min((cost or 0) * self.message_count, self.wire_ns)
+
+    @property
+    def parts(self) -> Mapping[str, int]:
+        """The gap by who is to blame, adding up to it."""
+        return {
+            LINK: self.wire_ns - self.fixed_ns,
+            WAIT: self.wait_ns,
+            FRAGMENTATION: self.pause_ns + self.fixed_ns,
+            HANDOFF: self.handoff_ns,
+            SCHEDULER: self.ready_ns,
+        }
+
+    @property
+    def blame(self) -> str | None:
+        """What most of the gap is made of; None where there is no gap."""
+        parts = self.parts
+        return max(parts, key=lambda name: parts[name]) if self.gap_ns else None
+
+
+def cases(
+    requests: Sequence[Request], links: Sequence[Link], ended: pl.DataFrame, measured: Measured, journeys: Journeys
+) -> tuple[Case, ...]:
+    """One for each request whose gap and parts are known, in the order of the requests.
+
+    Args:
+        requests: With their ways.
+        links: All links.
+        ended: Movements with `link_key`.
+        measured: Movements and their shares.
+        journeys: What is known of the ways.
+    """
+    known = [case for case in map(_case, requests) if case is not None]
+    seen = {row["request_id"]: events(row) for row in journeys.paths.iter_rows(named=True)}
+    found = _arrivals(known, seen, _placed(ended, measured, journeys), journeys)
+    crowded = _crowded(found)
+    prefills = last_prefills(journeys, [case.request_id for case in known])
+    by_key = {(link.link_key, link.transport): link for link in links}
+    layers, packs = _layers(measured), _packs(measured)
+    return tuple(
+        _with(case, found[case.request_id], by_key, layers, packs, crowded, prefills)
+        if case.request_id in found
+        else case
+        for case in known
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """What arrived of one request on the rank that finished last, and from when to when it was awaited there."""
+
+    rows: pl.DataFrame
+    units: pl.DataFrame
+    trace: str
+    span: tuple[int, int]
+    link: tuple[str | None, str | None]
+
+
+def _case(request: Request) -> Case | None:
+    """What the request itself tells; None where its gap or a part of it is not known."""
+    span = request.span
+    if span is None:
+        return None
+    parts = (span["wire_ns"], span["peer_wait_ns"], span["gap_ns"], request.handoff_ns, request.ready_to_decode_ns)
+    known = [part for part in parts if part is not None]
+    if request.kv_gap_ns is None or len(known) < len(parts):
+        return None
+    wire, wait, pause, handoff, ready = known
+    return Case(
+        request.request_id, request.kv_gap_ns, wire, wait, pause, handoff, ready,
+        overlap_ns=request.overlap_ns or 0,
+        path_ns=request.path_ns,
+        first_decode_ns=request.first_decode_ns,
+        prompt_tokens=request.prompt_tokens,
+    )  # fmt: skip
+
+
+def _placed(ended: pl.DataFrame, measured: Measured, journeys: Journeys) -> pl.DataFrame:
+    """What shows arrivals, with the movement that each is a side of, and its link."""
+    standing = ended.select("transfer_id", "link_key", "transport").with_columns(movement_id="transfer_id")
+    far = other_side(measured.transfers, "transfer_id").join(
+        standing, left_on="far_transfer_id", right_on="transfer_id"
+    )
+    sides = pl.concat([standing, far.select(standing.columns)]).unique("transfer_id", keep="first", maintain_order=True)
+    return journeys.sides.filter("arrives").join(sides, on="transfer_id", how="left", maintain_order="left")
+
+
+def _arrivals(
+    known: Sequence[Case], seen: Mapping[str, Mapping[str, Event | None]], placed: pl.DataFrame, journeys: Journeys
+) -> dict[str, _Arrival]:
+    by_request = placed.partition_by("request_id", as_dict=True)
+    found: dict[str, _Arrival] = {}
+    for case in known:
+        rows, last = by_request.get((case.request_id,)), seen[case.request_id]["last_recv"]
+        span = window(seen[case.request_id], journeys.clocks)
+        if rows is None or last is None or span is None:
+            continue
+        own = finishing(rows, last)
+        units = own.unique("unit", keep="first", maintain_order=True)
+        most = units.group_by("link_key", "transport").len().sort("len", "link_key", descending=[True, False])
+        found[case.request_id] = _Arrival(own, units, last.trace, span, most.select("link_key", "transport").row(0))
+    return found
+
+
+def _crowded(found: Mapping[str, _Arrival]) -> dict[str, Crowding]:
+    """What requests took of each other's links, each on the clock of its last receive."""
+    crowded: dict[str, Crowding] = {}
+    places = sorted({(*each.link, each.trace) for each in found.values() if each.link[0] is not None}, key=str)
+    for *link, trace in places:
+        here = {name: each for name, each in found.items() if each.link == tuple(link) and each.trace == trace}
+        crossing = [
+            on_wire(each.units.filter(pl.col("wire_ns").is_not_null())).select("request_id", "start_ns", "end_ns")
+            for each in here.values()
+        ]
+        crowded |= crowding(pl.concat(crossing), {name: each.span for name, each in here.items()})
+    return crowded
+
+
+def _layers(measured: Measured) -> pl.DataFrame:
+    return measured.shares.select("request_id", "layer", movement_id="transfer_id").unique()
+
+
+def _packs(measured: Measured) -> dict[int, int]:
+    """By movement, the time of kernels that pack or unpack its KV on the sides that were recorded."""
+    far = other_side(measured.transfers, "pack_ns")
+    both = measured.movements.select("transfer_id", "pack_ns").join(far, on="transfer_id", how="left")
+    summed = both.select("transfer_id", pack_ns=pl.sum_horizontal("pack_ns", "far_pack_ns"))
+    return dict(summed.filter(pl.col("pack_ns") > 0).iter_rows())
+
+
+def _with(
+    case: Case,
+    arrival: _Arrival,
+    links: Mapping[tuple[str, str], Link],
+    layers: pl.DataFrame,
+    packs: Mapping[int, int],
+    crowded: Mapping[str, Crowding],
+    prefills: Mapping[str, LastPrefill],
+) -> Case:
+    begin, until = arrival.span
+    named = arrival.rows.join(layers.filter(request_id=case.request_id), on="movement_id", how="left")
+    told = not named.is_empty() and named["layer"].null_count() == 0
+    first = named.filter(pl.col("layer") == pl.col("layer").min())["end_ns"].max() if told else None
+    packed = [packs[each] for each in arrival.rows["movement_id"].unique().drop_nulls() if each in packs]
+    key = arrival.link
+    return replace(
+        case,
+        message_count=arrival.units.filter(pl.col("end_ns") > begin).height,
+        layer_count=named["layer"].n_unique() if told else None,
+        spread_ns=max(until - max(first, begin), 0) if isinstance(first, int) else None,
+        prefill=prefills.get(case.request_id),
+        pack_ns=sum(packed) or None,
+        crowding=crowded.get(case.request_id),
+        link=None if key[0] is None or key[1] is None else links.get((key[0], key[1])),
+    )
