@@ -24,8 +24,9 @@ from nsysparse.catalog.loader import find_link
 from nsysparse.errors import UsageError
 from nsysparse.measured.commands import Op, command_for
 from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
+from nsysparse.metrics.cases import Case, cases
 from nsysparse.metrics.counters import plausibility
-from nsysparse.metrics.findings import differs, findings
+from nsysparse.metrics.findings import Grounds, differs, findings
 from nsysparse.metrics.gap_verdict import gap_verdict
 from nsysparse.metrics.journeys import Journeys, with_ways
 from nsysparse.metrics.links import links, message_sizes, with_ends
@@ -37,6 +38,7 @@ from nsysparse.metrics.reasons import reasons
 from nsysparse.metrics.totals import excluded, totals
 from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
+from nsysparse.metrics.whatif import whatif
 from nsysparse.theory.critical import STEP_NS, critical_length
 from nsysparse.theory.links import Peak
 from nsysparse.theory.practical import MEASURED
@@ -71,7 +73,11 @@ def assemble(
     found_totals = totals(measured, looked=all(_would_show(facts) for facts in traces))
     found_links, left_out = links(ended, known), excluded(measured)
     found_requests = with_ways(requests(measured, journeys.announced, model), journeys, measured)
+    known_gaps = cases(found_requests, found_links, ended, measured, journeys)
+    found_requests = _blamed(found_requests, known_gaps)
+    ideas = whatif(known_gaps, model, [gpu.name for facts in traces for gpu in facts.gpus])
     left = unattributed(measured)
+    grounds = Grounds(found_requests, known_gaps, ideas, measured, found_totals, model, left["request"].bytes)
     too_fast = sum(link.inconsistent_count for link in found_links)
     if too_fast:
         anomalies = anomalies + Counter({"rates-above-peak": too_fast})
@@ -104,14 +110,20 @@ def assemble(
         decode=None,
         clocks=None,
         theory=_theory(found_links, found_requests, model, known, _band(settings)),
-        whatif=None,
-        findings=findings(found_requests, model, left["request"].bytes),
+        whatif=ideas,
+        findings=findings(grounds),
         reasons=(),
         warnings=warnings(anomalies),
         prompts=by_prompt(found_requests),
         worst=_worst(found_requests),
     )
     return replace(analysis, reasons=_with_command(_reasons(analysis), analysis.links, measured, known))
+
+
+def _blamed(found: Sequence[Request], known_gaps: Sequence[Case]) -> tuple[Request, ...]:
+    """The requests with what most of their gap is made of, now that the fixed costs of messages are known."""
+    blame = {case.request_id: case.blame for case in known_gaps}
+    return tuple(replace(each, blame=blame.get(each.request_id, each.blame)) for each in found)
 
 
 def _unused(found_links: Sequence[Link], settings: Mapping[str, Setting]) -> bool:

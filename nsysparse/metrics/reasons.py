@@ -261,8 +261,11 @@ RULES = (
     Rule("/theory/by_link/*/critical_tokens", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED),
     Rule("/theory/by_link/*/critical_tokens", NOT_APPLICABLE, "no peak of this link is known, or no length takes just"
          " one decode step on it"),
-    Rule("/whatif", NOT_MEASURED, "alternatives are not computed by this version"),
-    Rule("/findings/*/cost_ns", NOT_MEASURED, "the cost of this cannot be told from the trace"),
+    Rule("/whatif", NOT_RECORDED, "no request's gap is known with all its parts, wire and waiting among them: it"
+         f" {_NO_PATH}", _STEPS_FIX),
+    Rule("/whatif/*/costs_ns", NOT_RECORDED, "what it costs is not time, or time that this trace does not show:"
+         " `assumption` says which"),
+    Rule("/findings/*/cost_ns", NOT_RECORDED, "the cost of this cannot be told from the trace"),
 )  # fmt: skip
 
 

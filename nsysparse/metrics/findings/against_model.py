@@ -1,4 +1,4 @@
-"""What is worth doing something about."""
+"""That requests moved other bytes than their model says, and what would explain it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from statistics import median
 from nsysparse.analysis import Finding, Request
 from nsysparse.catalog.entries import IndexedLatent, Latent
 from nsysparse.errors import UsageError
+from nsysparse.metrics.findings.ranking import refs
 from nsysparse.theory.dtypes import cache_types
 from nsysparse.theory.shipment import Shipment
 from nsysparse.units import counted, human_bytes
@@ -27,20 +28,14 @@ def differs(request: Request) -> bool:
     return abs(request.bytes - request.expected_bytes) > TOLERANCE * request.expected_bytes
 
 
-def findings(requests: Sequence[Request], known: Shipment | None, strays: int | None) -> tuple[Finding, ...]:
-    """Findings, worst first.
+def against_model(requests: Sequence[Request], known: Shipment | None, strays: int | None) -> Finding | None:
+    """The finding, where any request differs.
 
     Args:
         requests: What each request moved, and must by the model.
         known: The model as a user says that it is served, if named.
         strays: Bytes that were attributed to no request; None where some are and their sizes are unknown.
     """
-    against = _against_model(requests, known, strays)
-    return () if against is None else (against,)
-
-
-def _against_model(requests: Sequence[Request], known: Shipment | None, strays: int | None) -> Finding | None:
-    """That requests moved other bytes than their model says, and what would explain it."""
     off = [request for request in requests if differs(request)]
     if known is None or not off:
         return None
@@ -60,7 +55,7 @@ def _against_model(requests: Sequence[Request], known: Shipment | None, strays: 
         evidence=f"{len(off):,} of {counted(len(requests), 'request')} with a known prompt, over {TOLERANCE:.0%} off",
         cost_ns=None,
         advice=(told if strays and middle < 1 else "") + _advice(off, known, middle),
-        refs=tuple(f"/requests/{request.request_id}" for request in off[:3]),
+        refs=refs(request.request_id for request in off),
     )
 
 

@@ -1,0 +1,53 @@
+"""Requests whose KV was sent more than once: all but the last time was lost."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from nsysparse.analysis import Finding, Request
+from nsysparse.metrics.findings.ranking import MEDIUM, refs, severity
+from nsysparse.metrics.measured import Measured
+from nsysparse.units import counted, human_ns
+
+
+def sent_again(requests: Sequence[Request], measured: Measured) -> Finding | None:
+    """The finding; its cost is the time from each request's first send to the beginning of its last attempt.
+
+    Args:
+        requests: With their ways and how often they were sent.
+        measured: Movements and their shares.
+    """
+    again = [request for request in requests if (request.attempt_count or 1) > 1]
+    if not again:
+        return None
+    lost = _lost(measured, [request.request_id for request in again])
+    cost = sum(lost.values()) if lost else None
+    paths = [request.path_ns for request in again if request.path_ns and request.request_id in lost]
+    known = sum(lost[request.request_id] for request in again if request.path_ns and request.request_id in lost)
+    times = max(request.attempt_count or 1 for request in again)
+    worst = sorted(again, key=lambda request: (-lost.get(request.request_id, 0), request.request_id))
+    return Finding(
+        id="sent-again",
+        kind="wire",
+        severity=(severity(known / sum(paths)) or MEDIUM) if paths else MEDIUM,
+        title=f"The KV of {counted(len(again), 'request')} was sent more than once, up to {times:,} times",
+        evidence=f"{human_ns(cost)} from first sends to the beginning of last attempts; worst:"
+        f" {', '.join(request.request_id for request in worst[:3])}",
+        cost_ns=cost,
+        advice="See the engine's log for failed or timed-out transfers of these requests, and for evicted caches.",
+        refs=refs(request.request_id for request in worst),
+    )
+
+
+def _lost(measured: Measured, wanted: Sequence[str]) -> dict[str, int]:
+    """By request, how long after its first transfer's start its last attempt began: when any layer went a last time."""
+    lane = ["request_id", "trace_id", "process", "gpu", "peer"]
+    named = measured.shares.filter(pl.col("request_id").is_in(list(wanted))).select(
+        "transfer_id", "request_id", "layer"
+    )
+    moved = named.join(
+        measured.movements.select("transfer_id", "start_ns", *lane[1:]).drop_nulls("start_ns"), on="transfer_id"
+    )
+    layers = moved.group_by(*lane, "layer").agg(first=pl.col("start_ns").min(), last=pl.col("start_ns").max())
+    lanes = layers.group_by(lane).agg(lost=pl.col("last").min() - pl.col("first").min())
+    return dict(lanes.group_by("request_id").agg(pl.col("lost").max()).sort("request_id").iter_rows())
