@@ -1,0 +1,203 @@
+"""Findings about the gap and what else costs time: who is to blame, how much it is, what is told first."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsysparse.analysis import DecodeDevice, Finding, PrefillDevice, Request, Totals, WhatIf
+from nsysparse.api import analyse
+from nsysparse.frames import Shares, Transfers
+from nsysparse.metrics.cases import Case
+from nsysparse.metrics.findings import Grounds, findings
+from nsysparse.metrics.findings.ranking import MOST
+from nsysparse.metrics.measured import select
+from tests import factories
+
+MS = 1_000_000
+NOTHING = select(Transfers.create_empty(), Shares.create_empty())
+
+
+def told(
+    *cases: Case,
+    requests: tuple[Request, ...] = (),
+    ideas: tuple[WhatIf, ...] = (),
+    totals: Totals | None = None,
+    decode: tuple[DecodeDevice, ...] | None = None,
+    prefill: tuple[PrefillDevice, ...] | None = None,
+) -> dict[str, Finding]:
+    sums = totals or factories.unknown().totals
+    found = findings(Grounds(requests, cases, ideas, NOTHING, sums, None, None), decode, prefill)
+    return {each.id: each for each in found}
+
+
+def case(name: str, wire: int = 0, wait: int = 0, pause: int = 0, handoff: int = 0, ready: int = 0) -> Case:
+    """A request whose way takes a second; parts in ms."""
+    parts = [part * MS for part in (wire, wait, pause, handoff, ready)]
+    return Case(name, sum(parts), *parts, path_ns=1_000 * MS)
+
+
+def test_nothing_is_wrong() -> None:
+    assert told() == {}
+    assert told(case("a", wire=9, ready=9), case("b", ready=8)) == {}  # less than a hundredth of the way
+    fast = replace(factories.unknown().totals, time_ns=100 * MS, first_use_ns=MS // 2, first_use_count=1)
+    calm = decode_device(idle_while_pending_ns=5 * MS, slowdown_ratio=1.05)
+    assert told(totals=fast, decode=(calm,), prefill=(prefill_device(9 * MS),)) == {}
+
+
+@pytest.mark.parametrize(
+    ("part", "blamed", "kind"),
+    [
+        ("wire", "link", "wire"),
+        ("wait", "wait", "wait"),
+        ("pause", "fragmentation", "wire"),
+        ("handoff", "handoff", "handoff"),
+        ("ready", "scheduler", "ready"),
+    ],
+)
+def test_each_part_has_its_finding(part: str, blamed: str, kind: str) -> None:
+    found = told(case("a", **{part: 300}), case("b", **{part: 100}))
+    (finding,) = found.values()
+    assert (finding.id, finding.kind, finding.severity) == (f"gap-{blamed}", kind, "high")
+    assert finding.cost_ns == 400 * MS
+    assert "200.0 ms per request in the median, 100 % of the gap" in finding.title
+    assert "20.0 % of the way" in finding.evidence
+    assert "the largest part of 2 of these gaps; worst: a, b" in finding.evidence
+    assert finding.refs == ("/requests/a", "/requests/b")
+
+
+def test_worst_first_and_as_severe_as_the_share_of_the_way() -> None:
+    found = told(case("a", wire=60, wait=210, ready=12, pause=9))
+    assert [(each.id, each.severity) for each in found.values()] == [
+        ("gap-wait", "high"),
+        ("gap-link", "medium"),
+        ("gap-scheduler", "low"),
+    ]
+
+
+def test_a_way_that_is_not_known_has_no_share() -> None:
+    (finding,) = told(replace(case("a", wire=60), path_ns=None)).values()
+    assert finding.severity == "medium"
+    assert "of the way" not in finding.evidence
+
+
+def test_the_fixed_cost_of_messages_is_fragmentation() -> None:
+    fitted = factories.link(fixed_cost_ns=MS, fitted_gb_s=40.0)
+    small = replace(case("a", wire=100, pause=10), link=fitted, message_count=80)
+    assert small.parts["link"] == 20 * MS
+    assert small.blame == "fragmentation"
+    assert told(small)["gap-fragmentation"].cost_ns == 90 * MS
+    assert replace(small, message_count=800).parts["link"] == 0  # never more than the time on the wire
+    assert replace(small, link=None).blame == "link"
+
+
+def test_advice_names_the_idea_that_saves_most() -> None:
+    ideas = (
+        WhatIf("wire-int8", 0, 9 * MS, 8 * MS, 10, "", ""),
+        WhatIf("link:ib-ndr", 0, 3 * MS, None, 10, "", ""),
+        WhatIf("sender-pipelining", 0, 20 * MS, None, 1, "", ""),
+        WhatIf("larger-messages", 0, 30 * MS, None, 10, "", ""),
+    )
+    found = told(case("a", wire=100, ready=100), ideas=ideas)
+    assert "link:ib-ndr saves most: 3.00 ms per request, before what it costs, of 10." in found["gap-link"].advice
+    assert "saves most" not in found["gap-scheduler"].advice
+    assert "saves most" not in told(case("a", wire=100))["gap-link"].advice
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 400)] * 5), max_size=6))
+def test_costs_are_the_sums_of_the_parts(parts: list[tuple[int, ...]]) -> None:
+    known = [case(f"r{at}", *each) for at, each in enumerate(parts)]
+    found = told(*known)
+    for name, each in found.items():
+        assert each.cost_ns == sum(one.parts[name.removeprefix("gap-")] for one in known)
+    costs = [each.cost_ns or 0 for each in found.values()]
+    assert costs == sorted(costs, reverse=True)
+    assert len(found) <= MOST
+
+
+def test_at_most_seven_and_unknown_costs_last() -> None:
+    cut, apart = factories.request("cut", missing="cut"), factories.request("apart", missing="clocks")
+    sums = replace(factories.unknown().totals, time_ns=100 * MS, first_use_ns=9 * MS, first_use_count=2)
+    found = told(case("a", 40, 50, 60, 70, 80), requests=(cut, apart), totals=sums, prefill=(prefill_device(30 * MS),))
+    assert list(found) == [
+        "gap-scheduler", "gap-handoff", "gap-fragmentation", "gap-wait", "gap-link", "prefill-stalls", "first-uses",
+    ]  # fmt: skip
+    fewer = told(case("a", 40), requests=(cut, apart))
+    assert list(fewer) == ["gap-link", "clocks-apart", "requests-cut"]
+
+
+def test_requests_of_which_something_cannot_be_told() -> None:
+    rows = (
+        factories.request("a", missing="cut"),
+        factories.request("b", missing="cut"),
+        factories.request("c", missing="clocks"),
+        factories.request("d", missing="", verdict="unresolved"),
+        factories.request("e", missing="no-prefill-step"),
+    )
+    found = told(requests=rows)
+    assert found["requests-cut"].title == "The capture's beginning or end cuts 2 requests of 5"
+    assert found["requests-cut"].refs == ("/requests/a", "/requests/b")
+    assert found["clocks-apart"].kind == "clock"
+    assert found["clocks-apart"].title.startswith("The KV gap of 1 request is not known and the verdict of 1 request")
+    assert "one nsys profile" in found["clocks-apart"].advice
+    assert all(each.cost_ns is None for each in found.values())
+
+
+def test_sent_again() -> None:
+    """Two layers, sent twice: the second time begins when the first of them goes again, 1 ms after the first send."""
+    starts = {0: (0, MS), 1: (MS // 4, MS + MS // 4)}
+    moves = [(layer, at) for layer, times in starts.items() for at in times]
+    number = pl.Series(range(len(moves)), dtype=pl.UInt32)
+    base = pl.DataFrame({"transfer_id": number, "start_ns": [at for _, at in moves]})
+    blank = [
+        pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in Transfers.create_empty().schema.items()
+        if name not in base.columns
+    ]
+    transfers = base.with_columns(blank).with_columns(
+        trace_id=pl.lit("t"), purpose=pl.lit("kv"), is_movement=pl.lit(value=True), gpu=pl.lit("gpu1")
+    )
+    shares = pl.DataFrame({"transfer_id": number, "layer": [layer for layer, _ in moves]}).with_columns(
+        request_id=pl.lit("r")
+    )
+    again = factories.request("r", attempt_count=2, path_ns=10 * MS)
+    sums = factories.unknown().totals
+    (finding,) = findings(Grounds((again,), (), None, select(transfers, shares), sums, None, None))
+    assert finding.id == "sent-again"
+    assert finding.cost_ns == MS
+    assert finding.severity == "medium"
+    assert told(requests=(factories.request("r", attempt_count=1),)) == {}
+
+
+def decode_device(**changes: object) -> DecodeDevice:
+    plain = DecodeDevice(
+        "t", 1, "t:gpu1", "steps", 9, 900 * MS, 100 * MS, 0.1, {}, 60 * MS, None, None, None, None, 1.3, 40
+    )
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def prefill_device(stall_ns: int) -> PrefillDevice:
+    return PrefillDevice("t", 0, "t:gpu0", 9, 1_000 * MS, stall_ns, None, 0, 0, (), None)
+
+
+def test_devices() -> None:
+    found = told(decode=(decode_device(), decode_device(gpu="t:gpu2", idle_while_pending_ns=None)))
+    assert found["decode-idle"].cost_ns == 60 * MS
+    assert found["decode-idle"].severity == "medium"
+    assert found["decode-slower"].cost_ns is None
+    assert found["decode-slower"].severity == "high"
+    assert "1.30 times slower" in found["decode-slower"].title
+    stalls = told(prefill=(prefill_device(30 * MS), prefill_device(10 * MS)))["prefill-stalls"]
+    assert (stalls.cost_ns, stalls.severity) == (40 * MS, "low")
+
+
+def test_of_a_sample(sample: Callable[[str], Path]) -> None:
+    analysis = analyse([sample("synthetic/pd-oneprofile.sqlite")])
+    found = {each.id: each for each in analysis.findings}
+    assert found["gap-scheduler"].cost_ns == sum(each.ready_to_decode_ns or 0 for each in analysis.requests)
+    assert found["gap-link"].cost_ns == sum((each.span or {})["wire_ns"] or 0 for each in analysis.requests)
+    assert {each.blame for each in analysis.requests} == {"link", "scheduler"}
