@@ -26,6 +26,7 @@ from nsysparse.measured.commands import Op, command_for
 from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
 from nsysparse.metrics.counters import plausibility
 from nsysparse.metrics.findings import differs, findings
+from nsysparse.metrics.gap_reasons import with_gap_reason
 from nsysparse.metrics.gap_verdict import gap_verdict
 from nsysparse.metrics.journeys import Journeys, with_ways
 from nsysparse.metrics.links import links, message_sizes, with_ends
@@ -111,7 +112,8 @@ def assemble(
         prompts=by_prompt(found_requests),
         worst=_worst(found_requests),
     )
-    return replace(analysis, reasons=_with_command(_reasons(analysis), analysis.links, measured, known))
+    why = with_gap_reason(_reasons(analysis), found_requests, analysis.clocks)
+    return replace(analysis, reasons=_with_command(why, analysis.links, measured, known))
 
 
 def _unused(found_links: Sequence[Link], settings: Mapping[str, Setting]) -> bool:
