@@ -505,7 +505,7 @@ class Analysis:
     unattributed: Mapping[str, Unattributed]
     coverage: tuple[Coverage, ...]
     excluded: tuple[Excluded, ...]
-    decode: tuple[object, ...] | None
+    decode: tuple[DecodeDevice, ...] | None
     clocks: tuple[object, ...] | None
     theory: Theory
     whatif: tuple[object, ...] | None
