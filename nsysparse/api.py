@@ -9,7 +9,18 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse import __version__
-from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Setting, TraceFacts
+from nsysparse.analysis import (
+    CLOCK_MODES,
+    CONVENTIONS,
+    DEFAULT_PURPOSE,
+    DEFAULT_THRESHOLD,
+    PURPOSES,
+    UTC_ERROR_NS,
+    Analysis,
+    Notice,
+    Setting,
+    TraceFacts,
+)
 from nsysparse.arrivals import arrivals, emitting
 from nsysparse.attribution import agree_between_sides, annotate
 from nsysparse.catalog.entries import Model
@@ -52,9 +63,6 @@ from nsysparse.transports.nccl import BUFFER_BYTES, with_buffers
 from nsysparse.units import NS_PER_MS
 
 Progress = Callable[[str], None]
-DEFAULT_THRESHOLD = 0.20
-DEFAULT_CLOCK = "auto"
-UTC_ERROR_NS = 50_000_000
 
 
 def _silent(_: str) -> None:
@@ -98,7 +106,7 @@ class Options:
     kv_dtype: str | None = None
     wire_dtype: str | None = None
     ttft: str | None = None
-    clock: str = DEFAULT_CLOCK
+    clock: str = CLOCK_MODES[0]
     utc_error_ns: int = UTC_ERROR_NS
     step_ns: tuple[int, int] | None = None
     layers: int | None = None
@@ -492,6 +500,11 @@ def _check(asked: Options) -> None:
     """Refuse, before anything is read, what no trace could make good."""
     if asked.purpose not in PURPOSES:
         raise InputError(f"There is no purpose {asked.purpose!r}.", f"Purposes are {', '.join(PURPOSES)}.")
+    for name, value, known in (("--ttft", asked.ttft, CONVENTIONS), ("--clock", asked.clock, CLOCK_MODES)):
+        if value is not None and value not in known:
+            raise UsageError(f"{name} {value}: there is no such way.", f"Say {' or '.join(known)}.")
+    if not 0 < asked.threshold < 1:
+        raise UsageError(f"--threshold {asked.threshold:g}: is no share between 0 and 1.", "Say for instance 0.2.")
     if asked.normalize_request is not None:
         check_pattern(asked.normalize_request)
 
@@ -669,7 +682,7 @@ def _settings(asked: Options, study: Study, model: Model | None, known: Referenc
         "nccl_buffsize": Setting(asked.nccl_buffsize or BUFFER_BYTES, "option" if asked.nccl_buffsize else "default"),
         "time_range": Setting(None, "not in this version"),
         "ttft": study.convention,
-        "clock": Setting(asked.clock, "default" if asked.clock == DEFAULT_CLOCK else "option"),
+        "clock": Setting(asked.clock, "default" if asked.clock == CLOCK_MODES[0] else "option"),
         "utc_error_ms": Setting(
             asked.utc_error_ns / NS_PER_MS, "default" if asked.utc_error_ns == UTC_ERROR_NS else "option"
         ),

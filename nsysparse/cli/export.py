@@ -27,6 +27,7 @@ _FOR_METRICS = {
     "kv_dtype": "--kv-dtype",
     "wire_dtype": "--wire-dtype",
     "step_ms": "--step-ms",
+    "ttft": "--ttft",
 }
 """What no frame depends on. A model's layers tell whose transfers are, so --model is for both."""
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from nsysparse.cli.numbers import band_ns
+from nsysparse.analysis import CLOCK_MODES, CONVENTIONS, DEFAULT_THRESHOLD, UTC_ERROR_NS
+from nsysparse.cli.numbers import band_ns, nanoseconds
 from nsysparse.errors import UsageError
 from nsysparse.units import NS_PER_MS
 
@@ -24,6 +25,8 @@ class StudyArguments(TypedDict):
     overlap_attribution: bool
     presets: tuple[str, ...]
     request_pattern: str | None
+    clock: str
+    utc_error: str | None
 
 
 class AnalysisArguments(StudyArguments):
@@ -38,6 +41,8 @@ class AnalysisArguments(StudyArguments):
     kv_dtype: str | None
     wire_dtype: str | None
     step_ms: str | None
+    ttft: str | None
+    threshold: float
 
 
 preset_option = click.option(
@@ -85,7 +90,20 @@ def study_options(function: Callable[..., None]) -> Callable[..., None]:
         metavar="REGEX",
         help="Finds the id of a request in the text of a range: its group (?P<request>...), else its first.",
     )
-    for option in (overlap, normalize, request_pattern, preset_option, role, nccl_buffsize, layers):
+    clock = click.option(
+        "--clock",
+        type=click.Choice(CLOCK_MODES),
+        default=CLOCK_MODES[0],
+        show_default=True,
+        help="How clocks of several traces are aligned: auto takes UTC where they are of one host, else estimates from"
+        " transfers, else takes UTC unverified; none: not at all (docs/explanation/clocks.md).",
+    )
+    utc_error = click.option(
+        "--utc-error",
+        metavar="MS",
+        help="How far the UTC of two hosts may be apart; default 50, as NTP may be. With PTP say for instance 0.1.",
+    )
+    for option in (utc_error, clock, overlap, normalize, request_pattern, preset_option, role, nccl_buffsize, layers):
         function = option(function)
     return function
 
@@ -125,7 +143,21 @@ def analysis_options(function: Callable[..., None]) -> Callable[..., None]:
     step_ms = click.option(
         "--step-ms", metavar="A..B", help="How long a decode step takes, for critical lengths; default 20..50."
     )
-    for option in (step_ms, wire_dtype, kv_dtype, tp, study_options, model, peak, measured, box, link):
+    ttft = click.option(
+        "--ttft",
+        type=click.Choice(CONVENTIONS),
+        help="Which side emits the first token: then the KV gap delays the first token, or the second. Default: what"
+        " marks or presets say; no trace records it.",
+    )
+    threshold = click.option(
+        "--threshold",
+        type=float,
+        default=DEFAULT_THRESHOLD,
+        show_default=True,
+        metavar="SHARE",
+        help="Share of the way to the first token over which the KV gap is too much.",
+    )
+    for option in (threshold, ttft, step_ms, wire_dtype, kv_dtype, tp, study_options, model, peak, measured, box, link):
         function = option(function)
     return function
 
@@ -141,7 +173,7 @@ def options_of(purpose: str, **arguments: Unpack[AnalysisArguments]) -> "Options
             raise UsageError(f"--role {each}: is not FILE=ROLE.", "Say for instance --role prefill.sqlite=prefill.")
         if roles.setdefault(name, role) != role:
             raise UsageError(f"--role {each}: {name} is given two roles.", "Leave one out, or say mixed.")
-    step_ms = arguments["step_ms"]
+    step_ms, error = arguments["step_ms"], arguments["utc_error"]
     return Options(
         link=arguments["link"],
         peak_gb_s=arguments["peak_gb_s"],
@@ -160,6 +192,10 @@ def options_of(purpose: str, **arguments: Unpack[AnalysisArguments]) -> "Options
         overlap=arguments["overlap_attribution"],
         presets=arguments["presets"],
         request_pattern=arguments["request_pattern"],
+        ttft=arguments["ttft"],
+        threshold=arguments["threshold"],
+        clock=arguments["clock"],
+        utc_error_ns=UTC_ERROR_NS if error is None else nanoseconds("--utc-error", error, NS_PER_MS, example="0.1"),
     )
 
 

@@ -195,7 +195,9 @@ def _summary(sure: pl.DataFrame) -> dict[str, Distribution | None]:
 
 _OF_REQUESTS = {
     "kv_gap_ms": "kv_gap_ns", "ttft_ms": "ttft_ns", "tpot_ms": "tpot_ns", "tpot_without_gap_ms": "tpot_without_gap_ns",
-    "handoff_ms": "handoff_ns", "ready_to_decode_ms": "ready_to_decode_ns",
+    "handoff_ms": "handoff_ns", "ready_to_decode_ms": "ready_to_decode_ns", "queue_ms": "queue_ns",
+    "prefill_ms": "prefill_ns", "transfer_span_ms": "transfer_span_ns", "first_decode_ms": "first_decode_ns",
+    "path_ms": "path_ns",
 }  # fmt: skip
 
 

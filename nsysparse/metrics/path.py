@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsysparse.alignment import CLOCK_SLACK_NS
+from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST
 from nsysparse.paths import EVENTS, Clocks
 
 ONE_CLOCK = "one-file"
-DECODE_FIRST, PREFILL_FIRST = "decode-emits-first", "prefill-emits-first"
-CONVENTIONS = (DECODE_FIRST, PREFILL_FIRST)
-"""Who emits the first token."""
 ARRIVAL, PREFILL_START = "arrival", "prefill-start"
 # Why a request's gap, or its share, is not known; empty where both are.
 NO_PREFILL, NO_DECODE, CUT, CLOCKS, CONTRADICTION = (
@@ -80,7 +78,7 @@ def walk(
         seen: Its events.
         token_count: Its decode steps, on the rank with most of them; each is taken to make one token.
         clocks: Of all traces.
-        convention: Who emits the first token, a member of `CONVENTIONS`; None where it is not known.
+        convention: Who emits the first token, a member of `analysis.CONVENTIONS`; None where it is not known.
         threshold: Share of the way over which the gap is too much.
         announced: Whether the trace of its prefill announces requests: one that it does not announce then began before
             the capture, and so may its prefill have.

@@ -147,6 +147,7 @@ RULES = (
     )),
     *(Rule(f"/summary/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX) for name in (
         "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "tpot_without_gap_ms", "handoff_ms", "ready_to_decode_ms",
+        "queue_ms", "prefill_ms", "transfer_span_ms", "first_decode_ms", "path_ms",
     )),
     Rule("/summary/kernel_gb_s", NOT_RECORDED, _NO_RATE),
     Rule("/summary/message_bytes", NOT_RECORDED, capability="nccl_sizes"),
@@ -215,9 +216,9 @@ RULES = (
     Rule("/requests/*/ttft_convention", NOT_RECORDED, _NO_PATH, _STEPS_FIX),
     Rule("/requests/*/tpot_impact_ns", NOT_APPLICABLE, "where decode emits the first token, the gap delays that token"
          " and no later one; else a request without a known gap has none here"),
-    Rule("/requests/*/queue_ns", NOT_RECORDED, "needs the request's arrival, told by a kv_request range on the side that"
-         " prefills, and its first prefill step", _STEPS_FIX),
-    *(Rule(f"/requests/*/{name}", NOT_RECORDED, "needs two decode steps that name the request", _STEPS_FIX) for name in (
+    Rule("/requests/*/queue_ns", NOT_RECORDED, "needs the request's arrival, told by a kv_request range on the side"
+         " that prefills, and its first prefill step", _STEPS_FIX),
+    *(Rule(f"/requests/*/{name}", NOT_RECORDED, "needs two decode steps that name it", _STEPS_FIX) for name in (
         "tpot_ns", "tpot_without_gap_ns",
     )),
     *(Rule(f"/requests/*/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX) for name in (

@@ -89,8 +89,8 @@ MESSAGES = {
     " sends lag behind the compute, that is the next layer",
     "ucx-rows-with-impossible-times": "UCX operations that end before they start or last for days, left out",
     "ucx-rows-without-thread": "UCX operations without a thread, left out",
-    "steps-of-unknown-phase": "steps that do not say whether they prefill or decode, or do both, of a process whose role"
-    " is not known or mixed: no request's prefill or decode is taken from them; --role FILE=prefill|decode says it",
+    "steps-of-unknown-phase": "steps that do not say whether they prefill or decode, or do both, of a process whose"
+    " role is mixed or not known: no request's way is taken from them; --role FILE=prefill|decode says what they are",
     "sides-disagree-on-purpose": "pairs of which one side says KV and the other says not; taken for KV",
     "sizes-impossible": "sizes above 2^48 bytes in payloads, annotations or copies, taken for unknown",
     "sides-disagree-on-layer": "pairs whose two sides name different layers; the receive side's was kept",
