@@ -144,8 +144,8 @@ _TERMS = (
     Definition("Mostly", "The part of the KV gap that is largest, and so who is to blame for it.", "blame"),
     Definition(
         "Sent (times)",
-        "How often all layers of a request were sent, between the same ends and with the same sizes; chunks of a prompt "
-        "do not count as repetition.",
+        "How often all layers of a request were sent, between the same ends and with the same sizes; chunks of a "
+        "prompt do not count as repetition.",
         "attempts",
     ),
     Definition(
