@@ -1,4 +1,4 @@
-"""Random runs of two hosts whose clocks are off by a known amount, under NCCL kernels that wait, buffer and are late."""
+"""Random runs of two hosts whose clocks are off by a known amount, under NCCL kernels that wait, buffer, are late."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,7 +122,7 @@ def _called(thread: Thread, call: str, at: int, nbytes: int, peer: int) -> Any:
 
 
 def run(seed: int, *, two_way: bool, most: int = 400) -> Run:
-    """A run of 0.2 to 60 s: offsets up to 5 s, drifts up to 50 ppm each, wires of 5 to 45 GB/s, sizes around staging."""
+    """A run of 0.2 to 60 s: offsets to 5 s, drifts to 50 ppm each, wires of 5 to 45 GB/s, sizes around staging."""
     rng = np.random.default_rng(seed)
     span = float(10 ** rng.uniform(np.log10(0.2e9), np.log10(60e9)))
     zeros = rng.integers(0, 10**9, 2)

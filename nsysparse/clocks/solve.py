@@ -48,7 +48,7 @@ def solve(
     if mode not in MODES:
         raise UsageError(f"There is no --clock {mode!r}.", f"It is one of {', '.join(MODES)}.")
     runs = dict(span or {})
-    seen: Counter[str] = Counter() if anomalies is None else anomalies
+    anomalies = Counter() if anomalies is None else anomalies
     if mode == NONE:
         return Clocks(anchors, mode=mode, runs=runs)
     links = {} if mode == UTC else {
@@ -63,7 +63,7 @@ def solve(
     refused |= {pair: notes.of_contradicted_host(each.pair_count) for pair, each in wrong.items()}
     # One of the two is wrong, and nothing says which.
     distrusted = frozenset(name for pair in wrong for name in pair)
-    seen["clock-was-stepped"] += sum(machine.method == SAME_HOST_MONOTONIC for machine in machines)
+    anomalies["clock-was-stepped"] += sum(machine.method == SAME_HOST_MONOTONIC for machine in machines)
     edges = list(_of_hosts(machines, distrusted))
     if mode != ESTIMATE:
         edges += _of_utc(anchors, utc_error_ns)
@@ -80,7 +80,7 @@ def solve(
             found = narrower or found
         if found is not None:
             edges.append(found)
-    seen["clocks-contradict"] += len(refused)
+    anomalies["clocks-contradict"] += len(refused)
     return Clocks(anchors, tuple(edges), refused, mode, runs)
 
 

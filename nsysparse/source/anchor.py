@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from nsysparse.anchor import Anchor
 from nsysparse.source import schema
 from nsysparse.source.export import Export
+from nsysparse.source.schema import TableSpec
 from nsysparse.source.usable import MAX_TIME_NS
 
 _DIGITS = 16
@@ -53,13 +54,11 @@ def _shift(export: Export, metadata: Mapping[str, str], epoch: int | None) -> in
 
 
 def _first_ns(export: Export) -> int | None:
-    """The earliest start of an event; None where there is none, or where the first rows show that it is no UTC."""
+    """The earliest start of an event; None where there is none."""
+    earliest = {"first_ns": (sa.func.min(sa.column("start")), pl.Int64)}
     known = [spec.table for spec in _EVENTS if "start" in export.columns(spec.table)]
-    tops = [export.earliest(table, sample=True) for table in known]
-    firsts = [first for first in tops if first is not None]
-    if not firsts or min(firsts) <= _UTC_FROM_NS:
-        return None
-    return min(first for table in known if (first := export.earliest(table)) is not None)
+    firsts = [export.read(TableSpec(table, {}), extra=earliest)["first_ns"].item() for table in known]
+    return min((int(first) for first in firsts if first is not None), default=None)
 
 
 def _host(export: Export) -> str | None:

@@ -19,7 +19,6 @@ from nsysparse.source.usable import MAX_BYTES
 
 BATCH_ROWS = 65_536
 IDS_PER_QUERY = 10_000
-_SAMPLE_ROWS = 100
 
 
 @contextmanager
@@ -62,9 +61,7 @@ class Export:
             raise
         self._engine = sa.create_engine("sqlite://", creator=lambda: self._connection, poolclass=StaticPool)
         self._columns: dict[str, frozenset[str]] = {}
-        self.shift_ns = 0
-        """What the export added to all times of events: reads take it off, so that these count from the session's zero.
-        """
+        self.shift_ns = 0  # what the export added to all times of events: reads take it off
 
     def __enter__(self) -> Self:
         """The export itself."""
@@ -140,15 +137,6 @@ class Export:
         # What wraps around here was beyond any clock before, and is so after.
         moved = [pl.col(ours) - self.shift_ns for ours in expressions if self.shift_ns and ours in schema.INSTANTS]
         return found.with_columns(*absent, *moved).select(list(everything))
-
-    def earliest(self, table: str, *, sample: bool = False) -> int | None:
-        """The smallest `start` of a table, as the file has it; with `sample`, of a few rows only. None without rows."""
-        rows: sa.Select[Any] = sa.select(sa.column("start").label("start")).select_from(sa.table(table))
-        rows = rows.where(sa.column("start").is_not(None))
-        sought = (rows.limit(_SAMPLE_ROWS) if sample else rows).subquery()
-        found = self._fetch(sa.select(sa.func.min(sought.c.start).label("n")), {"n": pl.Int64}, table)
-        first: int | None = found["n"][0]
-        return first
 
     def read_strings(self, ids: pl.Series) -> pl.DataFrame:
         """The referenced strings only, as (id, value): the table also holds environments of other processes.

@@ -169,14 +169,6 @@ def test_a_shift_that_no_clock_can_have_is_none(tmp_path: Path) -> None:
     assert anchor_of(trace.write(tmp_path / "t.sqlite")).shift_ns == 0
 
 
-def test_the_earliest_start_of_a_table_is_as_the_file_has_it(tmp_path: Path) -> None:
-    path = capture().write(tmp_path / "t.sqlite")
-    with Export(path) as export:
-        export.shift_ns = 5
-        assert export.earliest(NVTX.table) == 0
-        assert export.read(NVTX)["start_ns"].min() == -5
-
-
 def test_utc_is_recorded_time_plus_the_epoch(sample: Callable[[str], Path]) -> None:
     """Two recordings on hosts of their own set marks that carry `time.time_ns()`: at most 60 us before they begin."""
     for side in ("prefill", "decode"):
