@@ -55,7 +55,9 @@ def _shift(export: Export, metadata: Mapping[str, str], epoch: int | None) -> in
 
 def _first_ns(export: Export) -> int | None:
     """The earliest start of an event; None where there is none."""
-    earliest = {"first_ns": (sa.func.min(sa.column("start")), pl.Int64)}
+    earliest: dict[str, tuple[sa.ColumnElement[int], type[pl.DataType]]] = {
+        "first_ns": (sa.func.min(sa.column("start")), pl.Int64)
+    }
     known = [spec.table for spec in _EVENTS if "start" in export.columns(spec.table)]
     firsts = [export.read(TableSpec(table, {}), extra=earliest)["first_ns"].item() for table in known]
     return min((int(first) for first in firsts if first is not None), default=None)
