@@ -12,6 +12,10 @@ MESSAGES = {
     "bytes-differ-from-model": "requests that moved over 5 % more or less than the model says: another model, an 8-bit"
     " cache, several ranks, reused prefixes, or transfers outside the capture",
     "calls-without-time-or-thread": "CUDA calls without start, end or thread; what they launched has no launch",
+    "clock-was-stepped": "hosts whose wall clock was set between two of the recordings; their monotonic clock aligns"
+    " them",
+    "clocks-contradict": "pairs of traces whose transfers contradict each other, or what is recorded of their clocks:"
+    " their clocks are not aligned",
     "copies-beside-posts": "copies that ran while another process's NIXL transfer did: if they carried it out, as the"
     " receiver may, its data counts twice",
     "copies-short-of-a-transfer": "copies inside a transfer that together are less than it: taken for what carried it,"
