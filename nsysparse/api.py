@@ -25,6 +25,7 @@ from nsysparse.arrivals import arrivals, emitting
 from nsysparse.attribution import agree_between_sides, annotate
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, shown_model
+from nsysparse.clocks import Clocks, solve
 from nsysparse.errors import InputError, UsageError
 from nsysparse.evidence import Surroundings, count_once, issuing
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
@@ -37,7 +38,7 @@ from nsysparse.metrics.measured import select
 from nsysparse.ordinal import by_issue_order
 from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
-from nsysparse.paths import Clocks, Offset, Seen, find_paths, kv_sides
+from nsysparse.paths import Seen, find_paths, kv_sides, spans
 from nsysparse.presets.check import Check, Uses, uses
 from nsysparse.presets.loader import OPTION, Preset, active, examine, load, rules_of
 from nsysparse.projection import project, work_of
@@ -216,19 +217,27 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     speaking = {each.name for part in parts for each in part.heard} - {OPTION}
     transfers = Transfers.validate(settled(paired, divided).select(Transfers.column_names()))
     shared = Shares.validate(divided.join(paired.filter("is_movement"), on="transfer_id", how="semi"))
+    seen = Seen(
+        transfers,
+        shared,
+        pl.concat([part.steps for part in parts]),
+        pl.concat([part.held for part in parts]),
+        pl.concat([part.arrivals for part in parts]),
+    )
     return Study(
         traces=tuple(part.trace for part in parts),
         transfers=transfers,
         shares=shared,
         requests=announced,
-        engine=Seen(
+        engine=seen,
+        clocks=solve(
+            {part.trace.trace_id: part.trace.anchor for part in parts},
             transfers,
-            shared,
-            pl.concat([part.steps for part in parts]),
-            pl.concat([part.held for part in parts]),
-            pl.concat([part.arrivals for part in parts]),
+            asked.clock,
+            asked.utc_error_ns,
+            spans(seen),
+            anomalies,
         ),
-        clocks=_clocks(parts, transfers, asked, anomalies),
         convention=_convention(parts, asked),
         roles={part.trace.trace_id: part.role for part in parts},
         presets=tuple(each.shown for each in presets if each.name in speaking),
@@ -299,26 +308,6 @@ def _journeys(study: Study, threshold: float) -> Journeys:
         convention=convention if isinstance(convention, str) else None,
         threshold=threshold,
     )
-
-
-def _clocks(parts: Sequence[_Part], transfers: pl.DataFrame, asked: Options, anomalies: Counter[str]) -> Clocks:
-    """How the clocks of the traces stand against each other."""
-    return _Apart()
-
-
-class _Apart:
-    """Clocks of which none is aligned."""
-
-    def between(self, base: str, other: str) -> Offset | None:
-        return _Same() if base == other else None
-
-
-class _Same:
-    uncertainty_ns = 0
-    method = "one-file"
-
-    def to_base(self, at_ns: int) -> int:
-        return at_ns
 
 
 def _convention(parts: Sequence[_Part], asked: Options) -> Setting:

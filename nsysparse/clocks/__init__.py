@@ -10,6 +10,6 @@ between any two, and `notes` says it in words.
 
 from nsysparse.clocks.aligned import Clocks
 from nsysparse.clocks.offset import Offset
-from nsysparse.clocks.solve import MODES, UTC_ERROR_NS, solve
+from nsysparse.clocks.solve import solve
 
-__all__ = ["MODES", "UTC_ERROR_NS", "Clocks", "Offset", "solve"]
+__all__ = ["Clocks", "Offset", "solve"]

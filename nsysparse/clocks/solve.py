@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from nsysparse.analysis import CLOCK_MODES, UTC_ERROR_NS
 from nsysparse.anchor import Anchor
 from nsysparse.clocks import notes
 from nsysparse.clocks.aligned import Clocks, Pair
@@ -14,9 +15,7 @@ from nsysparse.clocks.offset import SAME_HOST_MONOTONIC, UTC_UNVERIFIED, Offset
 from nsysparse.clocks.pairs import between_traces
 from nsysparse.errors import UsageError
 
-AUTO, UTC, ESTIMATE, NONE = MODES = ("auto", "utc", "estimate", "none")
-UTC_ERROR_NS = 50_000_000
-"""How far UTC of two hosts may be apart: NTP is off by one to tens of milliseconds, as NVIDIA's user guide says."""
+AUTO, UTC, ESTIMATE, NONE = CLOCK_MODES
 
 # No file is called so.
 _UTC_CLOCK, _HOST_CLOCK = "\0utc", "\0host"
@@ -45,8 +44,8 @@ def solve(
     Raises:
         UsageError: There is no such mode.
     """
-    if mode not in MODES:
-        raise UsageError(f"There is no --clock {mode!r}.", f"It is one of {', '.join(MODES)}.")
+    if mode not in CLOCK_MODES:
+        raise UsageError(f"There is no --clock {mode!r}.", f"It is one of {', '.join(CLOCK_MODES)}.")
     runs = dict(span or {})
     anomalies = Counter() if anomalies is None else anomalies
     if mode == NONE:

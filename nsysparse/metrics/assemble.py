@@ -9,6 +9,7 @@ import polars as pl
 from nsysparse import __version__
 from nsysparse.analysis import (
     Analysis,
+    Clock,
     CounterCheck,
     Distribution,
     Link,
@@ -103,7 +104,7 @@ def assemble(
         coverage=coverage(measured),
         excluded=left_out,
         decode=None,
-        clocks=None,
+        clocks=_clocks(journeys, traces),
         theory=_theory(found_links, found_requests, model, known, _band(settings)),
         whatif=None,
         findings=findings(found_requests, model, left["request"].bytes),
@@ -114,6 +115,12 @@ def assemble(
     )
     why = with_gap_reason(_reasons(analysis), found_requests, analysis.clocks)
     return replace(analysis, reasons=_with_command(why, analysis.links, measured, known))
+
+
+def _clocks(journeys: Journeys, traces: Sequence[TraceFacts]) -> tuple[Clock, ...] | None:
+    """How the clocks of all files stand against the first one's; None of one file."""
+    order = [trace.trace_id for trace in traces]
+    return journeys.clocks.rows(order) if len(order) > 1 else None
 
 
 def _unused(found_links: Sequence[Link], settings: Mapping[str, Setting]) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 
 from nsysparse.alignment import CLOCK_SLACK_NS
 from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST
-from nsysparse.paths import EVENTS, Clocks
+from nsysparse.clocks import Clocks
+from nsysparse.paths import EVENTS
 
 ONE_CLOCK = "one-file"
 ARRIVAL, PREFILL_START = "arrival", "prefill-start"

@@ -245,7 +245,12 @@ RULES = (
     Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),
     Rule("/decode", NOT_MEASURED, "decode devices are not looked at by this version"),
     Rule("/prefill", NOT_MEASURED, "prefill devices are not looked at by this version"),
-    Rule("/clocks", NOT_MEASURED, "clocks of several files are not aligned by this version: each file keeps its own"),
+    Rule("/clocks", NOT_APPLICABLE, "one file has one clock"),
+    *(Rule(f"/clocks/*/{name}", NOT_RECORDED, "the clocks of these files could not be aligned; `note` says why",
+           "--clock utc, where PTP or NTP keeps them together") for name in (
+        "offset_ns", "uncertainty_ns", "one_sided",
+    )),
+    Rule("/clocks/*/drift_ppm", NOT_APPLICABLE, "not told apart from none: one clock, UTC, or too short a run"),
     Rule("/theory/kv_bytes_per_token", NEEDS_OPTION, "no model is named", _MODEL_FIX),
     Rule("/theory/expected_bytes", NEEDS_OPTION, "needs the model", _MODEL_FIX, unless=("model",)),
     Rule("/theory/expected_bytes", NOT_RECORDED, "needs the prompt length of every request", _ANNOTATE),
