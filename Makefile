@@ -79,9 +79,10 @@ reports: setup  ## regenerate reports/ from the sample traces
 traces: setup  ## regenerate the synthetic sample traces
 	$(BIN)/python sample_traces/generate.py
 
-bench: setup  ## measure against the bare scan of the same tables (ratios), growth with the number of transfers, nesting, and the annotation
+bench: setup  ## measure against the bare scan of the same tables (ratios), growth with the numbers of transfers and of files, nesting, and the annotation
 	$(BIN)/python tests/benchmarks/report_ratio.py
 	$(BIN)/python tests/benchmarks/growth.py
+	$(BIN)/python tests/benchmarks/files.py
 	$(BIN)/python tests/benchmarks/nesting.py
 	$(BIN)/python tests/benchmarks/annotate_overhead.py
 

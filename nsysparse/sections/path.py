@@ -1,13 +1,14 @@
 """Where the time to the first token goes: segments of the requests' ways, the worst of them, and by prompt."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST, Analysis, Distribution, PromptBucket, Request
-from nsysparse.document import Abstention, Block, Heading, Paragraph, Table
+from nsysparse.document import Abstention, Block, Cell, Heading, Paragraph, Table
 from nsysparse.sections.absence import reason
-from nsysparse.sections.cells import doubtful, names, numbers, shares, table, texts, times
+from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts, times
 from nsysparse.sections.requests import states
-from nsysparse.units import counted, time_scale
+from nsysparse.units import NS_PER_MS, counted, time_scale, within
 
 _SEGMENTS = (
     ("queue_ms", "Queue", "queue"),
@@ -22,6 +23,8 @@ _SEGMENTS = (
     ("tpot_ms", "Time per output token", "tpot"),
     ("tpot_without_gap_ms", "Time per output token, without the KV gap", "tpot"),
 )
+_OF_TWO_CLOCKS = ("transfer_span_ms", "kv_gap_ms", "path_ms")
+"""What may need the clocks of two files; so does the time of the token that the gap delays."""
 BLAMES = {
     "link": "the link",
     "wait": "a late peer",
@@ -52,12 +55,16 @@ def build(analysis: Analysis) -> list[Block]:
                                     why.fix if why else "")]  # fmt: skip
     blocks: list[Block] = [heading, Paragraph(_convention(analysis))]
     blocks += [Paragraph(text, "doubt") for text in _doubts(analysis)]
-    blocks.append(_segments({name: spread for name, spread in spreads.items() if spread is not None}))
+    doubt_ms = _doubt_ms(analysis.requests)
+    delayed = "tpot_ms" if analysis.settings["ttft"].value == PREFILL_FIRST else "ttft_ms"
+    blocks.append(
+        _segments({name: spread for name, spread in spreads.items() if spread is not None}, delayed, doubt_ms)
+    )
     by_id = {request.request_id: request for request in analysis.requests}
     if worst := [by_id[name] for name in analysis.worst if name in by_id]:
         blocks.append(_worst(worst, len(analysis.requests)))
     if analysis.prompts and any(bucket.kv_gap_ms for bucket in analysis.prompts):
-        blocks.append(_prompts(analysis.prompts))
+        blocks.append(_prompts(analysis.prompts, doubt_ms))
     return blocks
 
 
@@ -88,17 +95,35 @@ def _doubts(analysis: Analysis) -> list[str]:
     return found
 
 
-def _segments(spreads: dict[str, Distribution]) -> Table:
-    known = [(title, term, spreads[name]) for name, title, term in _SEGMENTS if name in spreads]
+def _segments(spreads: dict[str, Distribution], delayed: str, doubt_ms: float) -> Table:
+    known = [(name, title, spreads[name]) for name, title, _ in _SEGMENTS if name in spreads]
+    rests = [name in (*_OF_TWO_CLOCKS, delayed) for name, *_ in known]
     columns = [
-        texts("Segment", [title for title, *_ in known]),
+        texts("Segment", [title for _, title, _ in known]),
         *(
-            numbers(mark, [getattr(spread, mark) for *_, spread in known], unit="ms")
+            _no_finer(mark, [getattr(spread, mark) for *_, spread in known], rests, doubt_ms)
             for mark in ("p50", "p90", "p99", "max")
         ),
         numbers("Requests", [spread.count for *_, spread in known]),
     ]
     return table("Segments of the way", columns, "segments-table")
+
+
+def _doubt_ms(requests: Sequence[Request]) -> float:
+    """How far what rests on two clocks may be off in any request, in ms."""
+    return max((request.uncertainty_ns or 0 for request in requests), default=0) / NS_PER_MS
+
+
+def _no_finer(
+    title: str, values_ms: Sequence[float | None], rests: Sequence[bool], doubt_ms: float, *, minor: bool = False
+) -> Filled:
+    """Times in ms, of which those that rest on two clocks are no finer than these may be apart."""
+    plain = numbers(title, values_ms, unit="ms", minor=minor)
+    cells = [
+        Cell(within(value, doubt_ms), sort=value) if on_two and value is not None else cell
+        for cell, value, on_two in zip(plain.cells, values_ms, rests, strict=True)
+    ]
+    return replace(plain, cells=cells)
 
 
 def _worst(worst: Sequence[Request], every: int) -> Table:
@@ -130,7 +155,7 @@ def _worst(worst: Sequence[Request], every: int) -> Table:
     return table("Worst requests", columns, "worst-table", dropped=dropped)
 
 
-def _prompts(buckets: Sequence[PromptBucket]) -> Table:
+def _prompts(buckets: Sequence[PromptBucket], doubt_ms: float) -> Table:
     columns = [
         texts("Prompt, tokens", [f"{bucket.low:,} to {bucket.high - 1:,}" for bucket in buckets]),
         numbers("Requests", [bucket.request_count for bucket in buckets]),
@@ -138,7 +163,7 @@ def _prompts(buckets: Sequence[PromptBucket]) -> Table:
     ]
     measures = {"Gap": [bucket.kv_gap_ms for bucket in buckets], "TTFT": [bucket.ttft_ms for bucket in buckets]}
     columns += [
-        numbers(f"{title} {mark}", _marks(spreads, mark), unit="ms", minor=mark == "p90")
+        _no_finer(f"{title} {mark}", _marks(spreads, mark), [True] * len(spreads), doubt_ms, minor=mark == "p90")
         for title, spreads in measures.items()
         for mark in ("p50", "p90", "p99")
     ]

@@ -30,6 +30,10 @@ _OF_PATHS = (
     "first_decode_ms",
     "path_ms",
     "tpot_without_gap_ms",
+    "tpot_ms",
+    "kv_gap_ms",
+    "kv_gap_share",
+    "ttft_ms",
 )
 """What the section about paths shows."""
 

@@ -25,15 +25,19 @@ from contextlib import contextmanager
 import numpy as np
 import polars as pl
 
-from nsysparse.analysis import DEFAULT_PURPOSE, Setting
+from nsysparse.analysis import DEFAULT_PURPOSE, DEFAULT_THRESHOLD, Setting
+from nsysparse.anchor import Anchor
 from nsysparse.attribution import agree_between_sides
+from nsysparse.clocks import solve
 from nsysparse.evidence import Surroundings, count_once
 from nsysparse.exchanges import exchanges
 from nsysparse.exposure import with_exposure
-from nsysparse.frames import Shares, Transfers, found_frame
+from nsysparse.frames import Compute, Shares, StepRequests, Steps, Transfers, Work, found_frame
 from nsysparse.metrics.assemble import assemble
+from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
 from nsysparse.pairing import pair
+from nsysparse.paths import Seen, find_paths, kv_sides
 from nsysparse.presets.loader import FIELDS
 from nsysparse.scope_table import ScopeTable
 from nsysparse.shares import settled, shares
@@ -160,9 +164,27 @@ def analyse(transfers: pl.DataFrame, compute: pl.DataFrame) -> Stages:
     with timed(stages, "metrics"):
         settings = {name: Setting(None, "not given") for name in ("link", "peak_gb_s", "model", "layers")}
         asked = {"purpose": Setting(DEFAULT_PURPOSE, "default"), "threshold": Setting(0.2, "default")}
-        requests = pl.DataFrame(schema={"request_id": pl.String, "start_ns": pl.Int64, "prompt_tokens": pl.Int64})
-        assemble(select(done, parts), [], requests, settings | asked, None, anomalies, None, References())
+        assemble(select(done, parts), [], _journeys(done, parts), settings | asked, None, anomalies, None, References())
     return stages
+
+
+def _journeys(transfers: pl.DataFrame, parts: pl.DataFrame) -> Journeys:
+    """Ways of requests of which no step and no arrival is known."""
+    at = pl.DataFrame(schema={"request_id": pl.String, "trace_id": pl.String, "at_ns": pl.Int64})
+    seen = Seen(transfers, parts, Steps.create_empty(), StepRequests.create_empty(), at)
+    clocks = solve({trace: Anchor() for trace in transfers["trace_id"].unique()}, transfers)
+    return Journeys(
+        announced=pl.DataFrame(schema={"request_id": pl.String, "start_ns": pl.Int64, "prompt_tokens": pl.Int64}),
+        paths=find_paths(seen, clocks),
+        sides=kv_sides(seen),
+        steps=seen.steps,
+        held=seen.held,
+        work=Work.create_empty(),
+        compute=Compute.create_empty(),
+        clocks=clocks,
+        convention=None,
+        threshold=DEFAULT_THRESHOLD,
+    )
 
 
 def lanes(count: int) -> Stages:
