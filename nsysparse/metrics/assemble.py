@@ -130,9 +130,9 @@ def _clocks(journeys: Journeys, traces: Sequence[TraceFacts]) -> tuple[Clock, ..
 
 
 def _blamed(found: Sequence[Request], known_gaps: Sequence[Case]) -> tuple[Request, ...]:
-    """The requests with what most of their gap is made of, now that the fixed costs of messages are known."""
+    """The requests with what most of their gap is made of, where its parts are known."""
     blame = {case.request_id: case.blame for case in known_gaps}
-    return tuple(replace(each, blame=blame.get(each.request_id, each.blame)) for each in found)
+    return tuple(replace(each, blame=blame.get(each.request_id)) for each in found)
 
 
 def _unused(found_links: Sequence[Link], settings: Mapping[str, Setting]) -> bool:

@@ -11,13 +11,16 @@ import polars as pl
 
 from nsysparse.analysis import Link, Request
 from nsysparse.metrics.crowding import Crowding, crowding
-from nsysparse.metrics.journeys import FRAGMENTATION, HANDOFF, LINK, SCHEDULER, WAIT, Journeys
+from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured
 from nsysparse.metrics.path import Event, events
 from nsysparse.metrics.prefill_compute import LastPrefill, last_prefills
 from nsysparse.metrics.spans import finishing, on_wire, window
 from nsysparse.sides import other_side
 
+LINK, WAIT, FRAGMENTATION, HANDOFF, SCHEDULER = "link", "wait", "fragmentation", "handoff", "scheduler"
+"""What a gap is made of, and so who is to blame: the wire, the peer that was late, pauses between transfers, the sender
+that began late, and the decode side that did not start though it could."""
 PARTS = (LINK, WAIT, FRAGMENTATION, HANDOFF, SCHEDULER)
 
 
@@ -37,6 +40,7 @@ class Case:
         path_ns: Its whole way to the first decoded token; None where its beginning lies outside the capture.
         first_decode_ns: Length of that decode step.
         prompt_tokens: Length of its prompt.
+        attempt_count: How often its whole KV was sent, where that is known.
         message_count: Transfers that were over within the gap; those that share kernels are one.
         layer_count: Layers that its transfers name, None where any names none.
         spread_ns: From the arrival of its first layer to that of all, within the gap.
@@ -57,6 +61,7 @@ class Case:
     path_ns: int | None = None
     first_decode_ns: int | None = None
     prompt_tokens: int | None = None
+    attempt_count: int | None = None
     message_count: int = 0
     layer_count: int | None = None
     spread_ns: int | None = None
@@ -64,6 +69,11 @@ class Case:
     pack_ns: int | None = None
     crowding: Crowding | None = None
     link: Link | None = None
+
+    @property
+    def is_sent_again(self) -> bool:
+        """Whether its transfers are those of several attempts, of which nothing follows for one."""
+        return (self.attempt_count or 1) > 1
 
     @property
     def fixed_ns(self) -> int:
@@ -143,6 +153,7 @@ def _case(request: Request) -> Case | None:
         path_ns=request.path_ns,
         first_decode_ns=request.first_decode_ns,
         prompt_tokens=request.prompt_tokens,
+        attempt_count=request.attempt_count,
     )  # fmt: skip
 
 

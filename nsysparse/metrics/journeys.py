@@ -1,6 +1,6 @@
 """Every request's way to its first token, put beside what its transfers cost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import polars as pl
@@ -9,12 +9,8 @@ from nsysparse.analysis import Request
 from nsysparse.clocks import Clocks
 from nsysparse.metrics.attempts import attempts
 from nsysparse.metrics.measured import Measured
-from nsysparse.metrics.path import CUT, NO_DECODE, NO_PREFILL, Way, events, walk
-from nsysparse.metrics.spans import Span, receives, span
-
-LINK, WAIT, FRAGMENTATION, HANDOFF, SCHEDULER = "link", "wait", "fragmentation", "handoff", "scheduler"
-"""What a gap is made of, and so who is to blame: the wire, the peer that was late, pauses between transfers, the sender
-that began late, and the decode side that did not start though it could."""
+from nsysparse.metrics.path import CUT, NO_DECODE, NO_PREFILL, events, walk
+from nsysparse.metrics.spans import receives, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ class Journeys:
 
 
 def with_ways(requests: Sequence[Request], journeys: Journeys, measured: Measured) -> tuple[Request, ...]:
-    """The requests with their segments, in the same order."""
+    """The requests with their segments, in the same order. Who is to blame is for `cases` to say."""
     rows = {row["request_id"]: row for row in journeys.paths.iter_rows(named=True)}
     announcing = set(journeys.paths["arrival_trace"].drop_nulls().unique())
     arriving = receives(journeys.sides)
@@ -79,7 +75,6 @@ def with_ways(requests: Sequence[Request], journeys: Journeys, measured: Measure
                 prefill_step_count=row["prefill_steps"],
                 decode_step_count=row["decode_steps"],
                 attempt_count=sent.get(request.request_id),
-                blame=blame(way, made_of),
             )
         )
     return tuple(found)
@@ -89,26 +84,3 @@ def _cut_or(missing: str, *, has_prefill: bool, has_decode: bool) -> str:
     """Where other requests have the step that one lacks, the capture's beginning or end cut it off."""
     cut = (missing == NO_PREFILL and has_prefill) or (missing == NO_DECODE and has_decode)
     return CUT if cut else missing
-
-
-def parts_of_gap(way: Way, made_of: Span | None) -> Mapping[str, int] | None:
-    """What the gap between prefill and decode was made of, adding up to it; None where that is not known."""
-    if made_of is None or made_of.wire_ns is None or made_of.peer_wait_ns is None:
-        return None
-    if way.handoff_ns is None or way.ready_to_decode_ns is None:
-        return None
-    return {
-        LINK: made_of.wire_ns,
-        WAIT: made_of.peer_wait_ns,
-        FRAGMENTATION: made_of.gap_ns,
-        HANDOFF: way.handoff_ns,
-        SCHEDULER: way.ready_to_decode_ns,
-    }
-
-
-def blame(way: Way, made_of: Span | None) -> str | None:
-    """What most of a request's gap was made of; None where there is no gap, or it is not known."""
-    parts = parts_of_gap(way, made_of)
-    if parts is None or not any(parts.values()):
-        return None
-    return max(parts, key=lambda name: parts[name])

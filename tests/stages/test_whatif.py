@@ -109,6 +109,7 @@ def test_sending_layers_as_they_are_computed() -> None:
         {"layer_count": None},
         {"prefill": None},
         {"overlap_ns": 2 * MS},  # it sends early already
+        {"attempt_count": 2},
         {"prefill": LastPrefill(9 * MS, frozenset({"r0", "of which nothing is known"}))},
     ],
 )
@@ -155,6 +156,8 @@ def test_another_link_than_one_without_a_name() -> None:
     row = ideas(case(link=nameless))["link:eth-100g"]
     assert row.saves_ns == int(8 * MS * (1 - 10 / 12.25))
     assert "the link is not named" in row.basis
+    bound = replace(nameless, headline_is_bound=True)  # it may be faster than any
+    assert not any(name.startswith("link:") for name in ideas(case(link=bound), gpus=(H100,)))
 
 
 def test_more_streams_fill_the_link() -> None:
@@ -182,6 +185,7 @@ def test_one_message_for_all_layers() -> None:
     assert "pauses alone" in pauses.basis
     assert "larger-messages" not in ideas(case(link=fitted, message_count=1))
     assert "larger-messages" not in ideas(case(link=fitted, message_count=20, overlap_ns=1))
+    assert "larger-messages" not in ideas(case(link=fitted, message_count=20, attempt_count=2))
 
 
 def test_the_link_alone() -> None:

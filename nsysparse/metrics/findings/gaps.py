@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nsysparse.analysis import Finding, WhatIf
-from nsysparse.metrics.cases import PARTS, Case
+from nsysparse.metrics.cases import FRAGMENTATION, HANDOFF, LINK, PARTS, SCHEDULER, WAIT, Case
 from nsysparse.metrics.findings.ranking import MEDIUM, refs, severity
-from nsysparse.metrics.journeys import FRAGMENTATION, HANDOFF, LINK, SCHEDULER, WAIT
 from nsysparse.metrics.whatif.idea import middle
 from nsysparse.units import counted, human_ns, human_share
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from nsysparse.analysis import Finding, Request
-from nsysparse.metrics.findings.ranking import MEDIUM, refs, severity
+from nsysparse.metrics.findings.ranking import LOW, MEDIUM, refs, severity
 from nsysparse.metrics.measured import Measured
 from nsysparse.units import counted, human_ns
 
@@ -29,7 +29,7 @@ def sent_again(requests: Sequence[Request], measured: Measured) -> Finding | Non
     return Finding(
         id="sent-again",
         kind="wire",
-        severity=(severity(known / sum(paths)) or MEDIUM) if paths else MEDIUM,
+        severity=(severity(known / sum(paths)) or LOW) if paths else MEDIUM,
         title=f"The KV of {counted(len(again), 'request')} was sent more than once, up to {times:,} times",
         evidence=f"{human_ns(cost)} from first sends to the beginning of last attempts; worst:"
         f" {', '.join(request.request_id for request in worst[:3])}",

@@ -20,7 +20,7 @@ def larger_messages(scene: Scene) -> Idea | None:
     """
     found: list[Saving] = []
     for case in scene.cases:
-        if case.message_count < 2 or case.overlap_ns:  # noqa: PLR2004 (one is as large as can be)
+        if case.message_count < 2 or case.overlap_ns or case.is_sent_again:  # noqa: PLR2004 (one is as large as can be)
             continue
         fixed = case.fixed_ns * (case.message_count - 1) / case.message_count
         each = saving(case, fixed + case.pause_ns, case.fixed_ns + case.pause_ns)

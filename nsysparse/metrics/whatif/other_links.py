@@ -44,8 +44,9 @@ def _practical(link: Link) -> float:
 
 
 def _ceiling_now(link: Crossed) -> float | None:
-    """What the present link can carry, else what this run proves of it."""
-    return link.practical_gb_s or link.peak_gb_s or link.fitted_gb_s or link.headline_gb_s
+    """What the present link can carry, else what this run shows of it; None where that is a mere lower bound."""
+    shown_gb_s = None if link.headline_is_bound else link.headline_gb_s
+    return link.practical_gb_s or link.peak_gb_s or link.fitted_gb_s or shown_gb_s
 
 
 def _busiest(cases: Iterable[Case]) -> Crossed | None:
@@ -64,7 +65,7 @@ def _idea(link: Link, scene: Scene, now: Crossed, ceiling: float) -> Idea:
             found.append(each)
     known = now.practical_gb_s or now.peak_gb_s
     present = f"{now.link_name or 'the present link'} with {human_rate(ceiling)}"
-    what = "its ceiling" if known else "proven by this run, as the link is not named"
+    what = "its ceiling" if known else "what this run shows, as the link is not named"
     costs = _WITHIN_HOST if link.kind == "nvlink" else _BETWEEN
     same = "reaches the same share of its ceiling as this run reaches of its own" if known else "reaches its ceiling"
     low, high = link.typical_fraction or (0.0, 0.0)

@@ -64,7 +64,7 @@ def receiver_pipelining(scene: Scene) -> Idea | None:
 def _remaining(case: Case, known: Mapping[str, Case]) -> float | None:
     """What remains after prefill; None where the request sends early already, or a measurement is missing."""
     step = case.prefill
-    if step is None or not case.layer_count or case.overlap_ns > _layer_compute(case):
+    if step is None or not case.layer_count or case.is_sent_again or case.overlap_ns > _layer_compute(case):
         return None
     if not all(other in known for other in step.requests):
         return None
