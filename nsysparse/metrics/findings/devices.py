@@ -32,7 +32,7 @@ def prefill_stalls(devices: Sequence[PrefillDevice]) -> Finding | None:
 def decode_idle(devices: Sequence[DecodeDevice]) -> Finding | None:
     """Time without compute on decode devices while a request's KV was on its way, over all of which that is known."""
     known = [(each, each.idle_while_pending_ns) for each in devices if each.idle_while_pending_ns is not None]
-    lost, ran = sum(idle for _, idle in known), sum(each.active_ns + each.idle_ns for each, _ in known)
+    lost, ran = sum(idle for _, idle in known), sum(each.active_ns for each, _ in known)
     how_bad = severity(lost / ran) if ran else None
     if how_bad is None:
         return None
