@@ -1,4 +1,4 @@
-"""Requests whose gap from prefill to decode is known with all its parts: what there is to save, and who is to blame.
+"""Requests whose gap from prefill to decode is known with its parts: what there is to save, and who is to blame.
 
 The parts add up to the gap. A fixed cost per message, where the link's line tells one, is no fault of the link's rate:
 it counts as fragmentation, beside the pauses between messages.
@@ -18,10 +18,12 @@ from nsysparse.metrics.prefill_compute import LastPrefill, last_prefills
 from nsysparse.metrics.spans import finishing, on_wire, window
 from nsysparse.sides import other_side
 
-LINK, WAIT, FRAGMENTATION, HANDOFF, SCHEDULER = "link", "wait", "fragmentation", "handoff", "scheduler"
-"""What a gap is made of, and so who is to blame: the wire, the peer that was late, pauses between transfers, the sender
-that began late, and the decode side that did not start though it could."""
-PARTS = (LINK, WAIT, FRAGMENTATION, HANDOFF, SCHEDULER)
+LINK, WAIT, TRANSFER = "link", "wait", "transfer"
+FRAGMENTATION, HANDOFF, SCHEDULER = "fragmentation", "handoff", "scheduler"
+"""What a gap is made of, and so who is to blame: the wire, the peer that was late, either of these where they cannot be
+told apart; pauses between transfers, the sender that began late, and the decode side that did not start though it
+could."""
+PARTS = (LINK, WAIT, TRANSFER, FRAGMENTATION, HANDOFF, SCHEDULER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,9 @@ class Case:
     Attributes:
         request_id: The request.
         gap_ns: From the end of its prefill to the start of its first decode step.
-        wire_ns: Of the gap, the time on the wire.
-        wait_ns: Receives that waited for their sender.
+        wire_ns: Of the gap, the time on the wire; 0 where that cannot be told from waiting.
+        wait_ns: Receives that waited for their sender; likewise.
+        moving_ns: Time in which receives ran, where these two cannot be told apart; else 0.
         pause_ns: Pauses between its transfers.
         handoff_ns: Until its first send.
         ready_ns: From its last receive to the decode step.
@@ -59,6 +62,7 @@ class Case:
     ready_ns: int
     overlap_ns: int = 0
     path_ns: int | None = None
+    moving_ns: int = 0
     first_decode_ns: int | None = None
     prompt_tokens: int | None = None
     attempt_count: int | None = None
@@ -87,6 +91,7 @@ class Case:
         return {
             LINK: self.wire_ns - self.fixed_ns,
             WAIT: self.wait_ns,
+            TRANSFER: self.moving_ns,
             FRAGMENTATION: self.pause_ns + self.fixed_ns,
             HANDOFF: self.handoff_ns,
             SCHEDULER: self.ready_ns,
@@ -142,13 +147,22 @@ def _case(request: Request) -> Case | None:
     span = request.span
     if span is None:
         return None
-    parts = (span["wire_ns"], span["peer_wait_ns"], span["gap_ns"], request.handoff_ns, request.ready_to_decode_ns)
+    parts = (
+        request.kv_gap_ns,
+        request.transfer_span_ns,
+        span["gap_ns"],
+        request.handoff_ns,
+        request.ready_to_decode_ns,
+    )
     known = [part for part in parts if part is not None]
-    if request.kv_gap_ns is None or len(known) < len(parts):
+    if len(known) < len(parts):
         return None
-    wire, wait, pause, handoff, ready = known
+    gap, whole, pause, handoff, ready = known
+    wire, wait = span["wire_ns"], span["peer_wait_ns"]
+    apart = wire is not None and wait is not None
     return Case(
-        request.request_id, request.kv_gap_ns, wire, wait, pause, handoff, ready,
+        request.request_id, gap, wire or 0, wait or 0, pause, handoff, ready,
+        moving_ns=0 if apart else whole - pause,
         overlap_ns=request.overlap_ns or 0,
         path_ns=request.path_ns,
         first_decode_ns=request.first_decode_ns,

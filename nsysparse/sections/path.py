@@ -28,6 +28,7 @@ _OF_TWO_CLOCKS = ("transfer_span_ms", "kv_gap_ms", "path_ms")
 BLAMES = {
     "link": "the link",
     "wait": "a late peer",
+    "transfer": "the link or a late peer",
     "fragmentation": "pauses between transfers",
     "handoff": "a late first send",
     "scheduler": "the decode scheduler",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nsysparse.analysis import Finding, WhatIf
-from nsysparse.metrics.cases import FRAGMENTATION, HANDOFF, LINK, PARTS, SCHEDULER, WAIT, Case
+from nsysparse.metrics.cases import FRAGMENTATION, HANDOFF, LINK, PARTS, SCHEDULER, TRANSFER, WAIT, Case
 from nsysparse.metrics.findings.ranking import MEDIUM, refs, severity
 from nsysparse.metrics.whatif.idea import middle
 from nsysparse.units import counted, human_ns, human_share
@@ -32,6 +32,12 @@ _TOLD: Mapping[str, _Part] = {
         "Wait-bound: the receiver waits for a late sender",
         "See what the sending side does meanwhile: other requests' transfers, computing, or a host that launches late.",
         ("smaller-batch", "receiver-pipelining"),
+    ),
+    TRANSFER: _Part(
+        "wire",
+        "Transfer-bound, by the link or a late sender: receives run",
+        "Record both sides in one nsys profile to tell the wire from waiting; for either of them, send earlier.",
+        (),
     ),
     FRAGMENTATION: _Part(
         "wire",

@@ -24,10 +24,12 @@ def whatif(cases: Sequence[Case], model: Shipment | None, gpus: Sequence[str | N
     """All ideas that would save something, by id; None where no request's gap and all its parts are known.
 
     Args:
-        cases: The requests whose gap and parts are known, with what was measured of them.
+        cases: The requests whose gap and parts are known, with what was measured of them; of those whose time on the
+            wire is not told from waiting nothing follows.
         model: The model as it is served, if named.
         gpus: Product names of all GPUs of all traces; None where one is not recorded.
     """
+    cases = [case for case in cases if not case.moving_ns]
     if not cases:
         return None
     named = {link.id: link for name in gpus if name is not None and (link := link_of_gpu(name)) is not None}
