@@ -25,12 +25,14 @@ from nsysparse.errors import UsageError
 from nsysparse.measured.commands import Op, command_for
 from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
 from nsysparse.metrics.counters import plausibility
+from nsysparse.metrics.decode import decode_devices
 from nsysparse.metrics.findings import differs, findings
 from nsysparse.metrics.gap_verdict import gap_verdict
 from nsysparse.metrics.journeys import Journeys, with_ways
 from nsysparse.metrics.links import links, message_sizes, with_ends
 from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.ports import ports
+from nsysparse.metrics.prefill import prefill_devices
 from nsysparse.metrics.prompts import by_prompt
 from nsysparse.metrics.rates import bursts, kernel_rate, proves_nothing, wire_rate, with_sure
 from nsysparse.metrics.reasons import reasons
@@ -101,13 +103,14 @@ def assemble(
         unattributed=left,
         coverage=coverage(measured),
         excluded=left_out,
-        decode=None,
+        decode=decode_devices(measured, journeys),
         clocks=None,
         theory=_theory(found_links, found_requests, model, known, _band(settings)),
         whatif=None,
         findings=findings(found_requests, model, left["request"].bytes),
         reasons=(),
         warnings=warnings(anomalies),
+        prefill=prefill_devices(measured, journeys),
         prompts=by_prompt(found_requests),
         worst=_worst(found_requests),
     )

@@ -43,6 +43,10 @@ _NO_PATH = (
     " be aligned (`requests[].missing` says which lacks)"
 )
 _NO_SPAN = f"needs the request's first send and last receive; {_NO_PATH}"
+_NO_LIFE = (
+    "needs transfers that name their request, seen where they arrive or in a file whose clock could be aligned, and for"
+    " delays decode steps that name it too"
+)
 _NO_CONVENTION = "which side emits the first token is not known: no trace records it"
 _TTFT_FIX = "--ttft decode-emits-first|prefill-emits-first"
 _LINK = "no link is named, and a trace does not record its speed"
@@ -243,8 +247,25 @@ RULES = (
     Rule("/excluded/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/lengths", NOT_MEASURED, "request lengths are not counted by this version"),
     Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),
-    Rule("/decode", NOT_MEASURED, "decode devices are not looked at by this version"),
-    Rule("/prefill", NOT_MEASURED, "prefill devices are not looked at by this version"),
+    Rule("/decode", NOT_RECORDED, "no range says which kernels are decode steps, and no device that computes only"
+         " receives for decode", _STEPS_FIX),
+    Rule("/decode/*/idle_while_pending_ns", NOT_RECORDED, f"of no request of the device is known when its KV had"
+         f" arrived: it {_NO_LIFE}", _STEPS_FIX),
+    *(Rule(f"/decode/*/{name}", NOT_RECORDED, f"of no request is known both when its KV had arrived and which decode"
+           f" step on the device is its first: it {_NO_LIFE}", _STEPS_FIX) for name in (
+        "delayed_step_count", "delayed_ns",
+    )),
+    Rule("/decode/*/token_ms_with_transfer", NOT_RECORDED, "no KV was seen to arrive between two decode steps that"
+         " follow on each other for a request", _STEPS_FIX),
+    Rule("/decode/*/token_ms_without_transfer", NOT_RECORDED, "no two decode steps follow on each other for a request"
+         " without KV arriving meanwhile", _STEPS_FIX),
+    Rule("/decode/*/slowdown_ratio", NOT_APPLICABLE, "no kernel of one name and grid ran at least 8 times in decode"
+         " steps while KV was received, and 8 times while none was"),
+    Rule("/prefill", NOT_RECORDED, "no device has both prefill steps with kernels and sends of KV that show when they"
+         " ran", _STEPS_FIX),
+    Rule("/prefill/*/layers/*/exposed_share", NOT_APPLICABLE, "the layer's sends took no time"),
+    Rule("/prefill/*/tail_ms", NOT_RECORDED, "no request is named both by a prefill step of the device and by a send"
+         " from it", _STEPS_FIX),
     Rule("/clocks", NOT_MEASURED, "clocks of several files are not aligned by this version: each file keeps its own"),
     Rule("/theory/kv_bytes_per_token", NEEDS_OPTION, "no model is named", _MODEL_FIX),
     Rule("/theory/expected_bytes", NEEDS_OPTION, "needs the model", _MODEL_FIX, unless=("model",)),
