@@ -69,10 +69,18 @@ class Instants:
         # A part of both begins where one of them begins within the other, and ends likewise.
         starts = [self.starts[other.holds(self.starts)], other.starts[self.holds(other.starts)]]
         ends = [self.ends[other.holds(self.ends - 1)], other.ends[self.holds(other.ends - 1)]]
-        return Instants(np.unique(np.concatenate(starts)), np.unique(np.concatenate(ends)))
+        return Instants(_distinct(starts), _distinct(ends))
 
     def without(self, other: "Instants") -> "Instants":
         """What is in this set and not in the other."""
         starts = np.concatenate([[EARLIEST], other.ends]).astype(np.int64)
         ends = np.concatenate([other.starts, [LATEST]]).astype(np.int64)
         return self.both(Instants.of(starts, ends))
+
+
+def _distinct(runs: list[Ints]) -> Ints:
+    """Each value of several rising sequences once, in order: a stable sort merges them, where hashing takes far longer."""
+    merged = np.sort(np.concatenate(runs), kind="stable")
+    first = np.ones(len(merged), dtype=np.bool_)
+    first[1:] = merged[1:] != merged[:-1]
+    return merged[first]
