@@ -22,6 +22,16 @@ PURPOSES: Mapping[str, tuple[str, ...]] = {
 }
 """What can be asked to be counted, and the purposes that it covers; the first is the default."""
 DEFAULT_PURPOSE = next(iter(PURPOSES))
+DEFAULT_THRESHOLD = 0.20
+"""Share of the way to the first token over which the KV gap is too much."""
+DECODE_FIRST, PREFILL_FIRST = "decode-emits-first", "prefill-emits-first"
+CONVENTIONS = (DECODE_FIRST, PREFILL_FIRST)
+"""Which side emits the first token of a request."""
+CLOCK_MODES = ("auto", "utc", "estimate", "none")
+"""How clocks of several traces may be aligned; the first is the default."""
+UTC_ERROR_NS = 50_000_000
+"""How far the UTC of two hosts is taken to be apart: NTP is off by one to tens of milliseconds, as NVIDIA's user guide
+has it (“Time Synchronization”)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,23 @@ import dataframely as dy
 import polars as pl
 
 from nsysparse import __version__
-from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES, Analysis, Notice, Setting, TraceFacts
+from nsysparse.analysis import (
+    CLOCK_MODES,
+    CONVENTIONS,
+    DEFAULT_PURPOSE,
+    DEFAULT_THRESHOLD,
+    PURPOSES,
+    UTC_ERROR_NS,
+    Analysis,
+    Notice,
+    Setting,
+    TraceFacts,
+)
 from nsysparse.arrivals import arrivals, emitting
 from nsysparse.attribution import agree_between_sides, annotate
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, shown_model
+from nsysparse.clocks import Clocks, solve
 from nsysparse.errors import InputError, UsageError
 from nsysparse.evidence import Surroundings, count_once, issuing
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
@@ -26,7 +38,7 @@ from nsysparse.metrics.measured import select
 from nsysparse.ordinal import by_issue_order
 from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
-from nsysparse.paths import Clocks, Offset, Seen, find_paths, kv_sides
+from nsysparse.paths import Seen, find_paths, kv_sides, spans
 from nsysparse.presets.check import Check, Uses, uses
 from nsysparse.presets.loader import OPTION, Preset, active, examine, load, rules_of
 from nsysparse.projection import project, work_of
@@ -52,9 +64,6 @@ from nsysparse.transports.nccl import BUFFER_BYTES, with_buffers
 from nsysparse.units import NS_PER_MS
 
 Progress = Callable[[str], None]
-DEFAULT_THRESHOLD = 0.20
-DEFAULT_CLOCK = "auto"
-UTC_ERROR_NS = 50_000_000
 
 
 def _silent(_: str) -> None:
@@ -98,7 +107,7 @@ class Options:
     kv_dtype: str | None = None
     wire_dtype: str | None = None
     ttft: str | None = None
-    clock: str = DEFAULT_CLOCK
+    clock: str = CLOCK_MODES[0]
     utc_error_ns: int = UTC_ERROR_NS
     step_ns: tuple[int, int] | None = None
     layers: int | None = None
@@ -208,19 +217,27 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     speaking = {each.name for part in parts for each in part.heard} - {OPTION}
     transfers = Transfers.validate(settled(paired, divided).select(Transfers.column_names()))
     shared = Shares.validate(divided.join(paired.filter("is_movement"), on="transfer_id", how="semi"))
+    seen = Seen(
+        transfers,
+        shared,
+        pl.concat([part.steps for part in parts]),
+        pl.concat([part.held for part in parts]),
+        pl.concat([part.arrivals for part in parts]),
+    )
     return Study(
         traces=tuple(part.trace for part in parts),
         transfers=transfers,
         shares=shared,
         requests=announced,
-        engine=Seen(
+        engine=seen,
+        clocks=solve(
+            {part.trace.trace_id: part.trace.anchor for part in parts},
             transfers,
-            shared,
-            pl.concat([part.steps for part in parts]),
-            pl.concat([part.held for part in parts]),
-            pl.concat([part.arrivals for part in parts]),
+            asked.clock,
+            asked.utc_error_ns,
+            spans(seen),
+            anomalies,
         ),
-        clocks=_clocks(parts, transfers, asked, anomalies),
         convention=_convention(parts, asked),
         roles={part.trace.trace_id: part.role for part in parts},
         presets=tuple(each.shown for each in presets if each.name in speaking),
@@ -291,26 +308,6 @@ def _journeys(study: Study, threshold: float) -> Journeys:
         convention=convention if isinstance(convention, str) else None,
         threshold=threshold,
     )
-
-
-def _clocks(parts: Sequence[_Part], transfers: pl.DataFrame, asked: Options, anomalies: Counter[str]) -> Clocks:
-    """How the clocks of the traces stand against each other."""
-    return _Apart()
-
-
-class _Apart:
-    """Clocks of which none is aligned."""
-
-    def between(self, base: str, other: str) -> Offset | None:
-        return _Same() if base == other else None
-
-
-class _Same:
-    uncertainty_ns = 0
-    method = "one-file"
-
-    def to_base(self, at_ns: int) -> int:
-        return at_ns
 
 
 def _convention(parts: Sequence[_Part], asked: Options) -> Setting:
@@ -492,6 +489,11 @@ def _check(asked: Options) -> None:
     """Refuse, before anything is read, what no trace could make good."""
     if asked.purpose not in PURPOSES:
         raise InputError(f"There is no purpose {asked.purpose!r}.", f"Purposes are {', '.join(PURPOSES)}.")
+    for name, value, known in (("--ttft", asked.ttft, CONVENTIONS), ("--clock", asked.clock, CLOCK_MODES)):
+        if value is not None and value not in known:
+            raise UsageError(f"{name} {value}: there is no such way.", f"Say {' or '.join(known)}.")
+    if not 0 < asked.threshold < 1:
+        raise UsageError(f"--threshold {asked.threshold:g}: is no share between 0 and 1.", "Say for instance 0.2.")
     if asked.normalize_request is not None:
         check_pattern(asked.normalize_request)
 
@@ -669,7 +671,7 @@ def _settings(asked: Options, study: Study, model: Model | None, known: Referenc
         "nccl_buffsize": Setting(asked.nccl_buffsize or BUFFER_BYTES, "option" if asked.nccl_buffsize else "default"),
         "time_range": Setting(None, "not in this version"),
         "ttft": study.convention,
-        "clock": Setting(asked.clock, "default" if asked.clock == DEFAULT_CLOCK else "option"),
+        "clock": Setting(asked.clock, "default" if asked.clock == CLOCK_MODES[0] else "option"),
         "utc_error_ms": Setting(
             asked.utc_error_ns / NS_PER_MS, "default" if asked.utc_error_ns == UTC_ERROR_NS else "option"
         ),

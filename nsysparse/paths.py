@@ -6,10 +6,10 @@ receive, the first decode step's end). Ranks of several traces are compared wher
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import polars as pl
 
+from nsysparse.clocks import Clocks
 from nsysparse.frames import GROUP, Paths
 from nsysparse.kinds import TWO_SIDED
 from nsysparse.roles import DECODE, PREFILL
@@ -29,28 +29,6 @@ EVENTS: Mapping[str, str] = {
 """The events of a request, and which of several ranks tells when it was."""
 _PLACE = ("trace_id", "process")
 _EVENT = {"request_id": pl.String, "event": pl.String, "trace_id": pl.String, "at_ns": pl.Int64}
-
-
-class Offset(Protocol):
-    """How one clock stands against another."""
-
-    @property
-    def uncertainty_ns(self) -> int:
-        """How far it may be off."""
-
-    @property
-    def method(self) -> str:
-        """How it is known."""
-
-    def to_base(self, at_ns: int) -> int:
-        """A time of the other clock on that of the base."""
-
-
-class Clocks(Protocol):
-    """The clocks of all traces."""
-
-    def between(self, base: str, other: str) -> Offset | None:
-        """How that of `other` stands against that of `base`; None where they could not be aligned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +140,18 @@ def _where_kv_went(decode: pl.DataFrame, prefill: pl.DataFrame, sides: pl.DataFr
     there = decode.join(received, on=key, how="semi", nulls_equal=True)
     elsewhere = decode.join(knows, on="request_id", how="anti")
     return pl.concat([there, elsewhere.join(prefill.select(key).unique(), on=key, how="anti", nulls_equal=True)])
+
+
+def spans(seen: Seen) -> dict[str, tuple[int, int]]:
+    """From when to when things happened in each trace that has transfers, steps or arrivals, on its own clock."""
+    parts = [
+        seen.transfers.select("trace_id", low=pl.coalesce("start_ns", "call_start_ns"),
+                              high=pl.coalesce("end_ns", "call_end_ns")),
+        seen.steps.select("trace_id", low="start_ns", high="end_ns"),
+        seen.arrivals.select("trace_id", low="at_ns", high="at_ns"),
+    ]  # fmt: skip
+    edges = pl.concat(parts).drop_nulls().group_by("trace_id").agg(pl.col("low").min(), pl.col("high").max())
+    return {trace: (low, high) for trace, low, high in edges.sort("trace_id").iter_rows()}
 
 
 def _times(rows: pl.DataFrame, column: str, event: str) -> pl.DataFrame:

@@ -109,14 +109,21 @@ def _own_requests(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _surrounding(ranges: pl.DataFrame, scopes: ScopeTable) -> pl.DataFrame:
-    """The same for ranges that name none: the request of the innermost range of their thread around them."""
+    """The same for ranges that name none: the request of the innermost range of their thread around them.
+
+    Failing that, of the start/end range of their process around them, while it is the only one open there that names
+    a request.
+    """
     silent = ranges.filter(pl.col("requests").is_null() & pl.col("request").is_null())
-    naming = holding(scopes, pl.col("request").is_not_null()).filter(pl.col("style") == "push_pop")
-    inner = silent.select("thread", item="range_id", begin="start_ns", end="end_ns")
-    outer = naming.select("thread", holder="range_id", begin="start_ns", end="end_ns")
-    held = innermost(inner, outer, "thread")
-    told = held.join(naming.select("request", holder="range_id"), on="holder").select(range_id="item", text="request")
-    return _ids(told)
+    naming = holding(scopes, pl.col("request").is_not_null()).select(
+        "thread", "process", "style", "request", holder="range_id", begin="start_ns", end="end_ns"
+    )
+    inner = silent.select("thread", "process", item="range_id", begin="start_ns", end="end_ns")
+    held = innermost(inner, naming.filter(style="push_pop"), "thread")
+    left = inner.join(held, on="item", how="anti", maintain_order="left")
+    alone = innermost(left, naming.filter(style="start_end"), "process", alone=True)
+    told = pl.concat([held, alone]).join(naming.select("holder", "request"), on="holder")
+    return _ids(told.select(range_id="item", text="request"))
 
 
 def _ids(told: pl.DataFrame) -> pl.DataFrame:

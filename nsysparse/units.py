@@ -62,6 +62,25 @@ def human_ns(ns: int | None) -> str:
     return UNKNOWN if ns is None else _in_unit(ns, _TIME_UNITS)
 
 
+def within(value: float, doubt: float) -> str:
+    """A value that may be off by `doubt`, no finer than that: `9.6 ± 0.7`; `≤ 1.4` where the doubt exceeds it.
+
+    Without a doubt it has three digits.
+    """
+    if doubt <= 0:
+        return significant(value)
+    decimals = min(_MOST_DECIMALS, max(0, -math.floor(math.log10(doubt))))
+    if abs(value) < doubt:
+        return f"\u2264 {abs(value) + doubt:.{decimals}f}"
+    return f"{value:,.{decimals}f} \u00b1 {doubt:.{decimals}f}".replace("-", "\u2212")
+
+
+def human_within(ns: int, doubt_ns: int) -> str:
+    """A duration that may be off by `doubt_ns`, no finer than that: `9.6 ± 0.7 ms`."""
+    scale = time_scale([ns, doubt_ns])
+    return f"{within(ns / scale.per_unit, doubt_ns / scale.per_unit)} {scale.unit}"
+
+
 def human_rate(value: float | None) -> str:
     """A rate in GB/s with three digits, four from 100 on; `unknown` for None."""
     return UNKNOWN if value is None else f"{significant(value)} GB/s"

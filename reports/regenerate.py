@@ -4,6 +4,8 @@ The committed files show what reports look like, and a test holds them against t
 """
 
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from nsysparse.api import Options, analyse
@@ -12,17 +14,29 @@ from nsysparse.sections import build
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parent / "sample_traces"
-# The synthetic ones say what link and model they have the shape of.
+# The synthetic ones say what link and model they have the shape of; those of several files have no model's.
 OPTIONS = {"synthetic": Options(link="ib-ndr", model="llama-3-8b"), "real": Options()}
+RUN_OPTIONS = Options(link="ib-ndr")
+
+
+def runs() -> Iterator[tuple[str, list[Path], Options]]:
+    """What is reported on: the runs that several sample traces hold, and every other trace alone."""
+    manifest = tomllib.loads((SAMPLES / "manifest.toml").read_text(encoding="utf-8"))
+    together = {run["name"]: [SAMPLES / path for path in run["paths"]] for run in manifest["run"]}
+    parts = {path for paths in together.values() for path in paths}
+    for name, paths in together.items():
+        yield name, paths, RUN_OPTIONS
+    for trace in sorted(set(SAMPLES.glob("*/*.sqlite")) - parts):
+        yield trace.stem, [trace], OPTIONS[trace.parent.name]
 
 
 def reports() -> dict[str, str]:
-    """File name → content, for every sample trace."""
+    """File name → content, for every run of the sample traces."""
     written = {}
-    for trace in sorted(SAMPLES.glob("*/*.sqlite")):
-        analysis = analyse([trace], OPTIONS[trace.parent.name])
-        written[f"{trace.stem}.md"] = FORMATS["markdown"].render(build(analysis))
-        written[f"{trace.stem}.json"] = FORMATS["json"].render(analysis)
+    for name, paths, options in runs():
+        analysis = analyse(paths, options)
+        written[f"{name}.md"] = FORMATS["markdown"].render(build(analysis))
+        written[f"{name}.json"] = FORMATS["json"].render(analysis)
     return written
 
 

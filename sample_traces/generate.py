@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from recipes import grouped, oneprofile, transports
+from recipes import grouped, oneprofile, transports, twofiles
 from recipes.plan import Answers, known_answers
 
 HERE = Path(__file__).resolve().parent
@@ -37,11 +37,20 @@ def main(target: Path) -> None:
         plan = recipe.build(target / f"synthetic/{name}.sqlite", SEED)
         told[name] = known_answers(plan, recipe.LAYERS, recipe.PROMPTS)
     told["pd-transports"] = transports.build(target / "synthetic/pd-transports.sqlite", SEED)
+    of_run = twofiles.build(target / "synthetic", SEED)
+    of_files: Any = of_run.pop("files")
+    told |= of_files
     for name, answers in told.items():
         path = f"synthetic/{name}.sqlite"
         facts = fixed["synthetic"][path] | {"synthetic": True, "seed": SEED}
         lines += _trace(path, facts, {path: _sha256(target / path)}, answers)
         print(f"{path}: {(target / path).stat().st_size} bytes")
+    lines += [
+        "[[run]]",
+        'name = "pd-two-hosts"',
+        f"paths = {json.dumps([f'synthetic/{name}.sqlite' for name in of_files])}",
+    ]
+    lines += [f"seed = {SEED}", "", *_table("run.answers", of_run)]
     (target / "manifest.toml").write_text("\n".join(lines), encoding="utf-8")
 
 

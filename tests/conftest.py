@@ -47,3 +47,10 @@ def manifest() -> dict[str, dict[str, Any]]:
     """The facts and known answers of the sample traces, by path."""
     content = tomllib.loads((SAMPLES / "manifest.toml").read_text(encoding="utf-8"))
     return {trace["path"]: trace for trace in content["trace"]}
+
+
+@pytest.fixture(scope="session")
+def runs() -> dict[str, dict[str, Any]]:
+    """The facts and known answers of runs that several sample traces hold, by name."""
+    content = tomllib.loads((SAMPLES / "manifest.toml").read_text(encoding="utf-8"))
+    return {run["name"]: run for run in content["run"]}

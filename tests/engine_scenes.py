@@ -7,9 +7,10 @@ from pathlib import Path
 import polars as pl
 
 from nsysparse.api import study_traces
+from nsysparse.clocks import Clocks
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured, select
-from nsysparse.paths import Clocks, find_paths, kv_sides
+from nsysparse.paths import find_paths, kv_sides
 from nsysparse.testing import Process, Thread, TraceBuilder
 
 SEND_RECV = "ncclDevKernel_SendRecv(args)"

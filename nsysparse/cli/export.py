@@ -1,60 +1,120 @@
-"""`nsysparse export`: the typed frames, for people who check us against other tools."""
+"""`nsysparse export`: typed frames, for people who check us against other tools, and metrics, for those who watch."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from nsysparse.analysis import PURPOSES
-from nsysparse.cli.options import StudyArguments, options_of, study_options
+from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
+from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
+from nsysparse.errors import UsageError
+
+if TYPE_CHECKING:
+    from nsysparse.api import Options, Progress
 
 FORMATS = {"csv": ".csv", "parquet": ".parquet", "ndjson": ".ndjson"}
 FRAMES = ("nvtx_ranges", "scopes", "gpu_ops", "transfers", "attributions", "exchanges")
+_FOR_METRICS = {
+    "link": "--link",
+    "box": "--box",
+    "measured": "--measured",
+    "peak_gb_s": "--peak",
+    "tp": "--tp",
+    "kv_dtype": "--kv-dtype",
+    "wire_dtype": "--wire-dtype",
+    "step_ms": "--step-ms",
+    "ttft": "--ttft",
+}
+"""What no frame depends on. A model's layers tell whose transfers are, so --model is for both."""
 
 
 @click.command("export")
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@click.option("--frame", type=click.Choice(FRAMES), required=True, help="Which frame (docs/reference/frames.md).")
+@click.option("--frame", type=click.Choice(FRAMES), help="Which frame (docs/reference/frames.md).")
+@click.option("--metrics", is_flag=True, help="Instead of a frame: OpenMetrics text (docs/how-to/export-metrics.md).")
+@click.option(
+    "--per-request",
+    is_flag=True,
+    help="With --metrics, also a sample per request. Each id makes a series of its own, without bound: for looking at"
+    " one run, not for a database of metrics.",
+)
 @click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else csv.")
 @click.option("-o", "--output", metavar="PATH", help="Where to write; default and - are stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option(
     "--purpose",
     type=click.Choice(list(PURPOSES)),
-    default="all",
-    show_default=True,
-    help="Which transfers, attributions and exchanges; other frames have no purpose.",
+    help="Which transfers, attributions and exchanges; other frames have no purpose. Default: all, and kv+unknown"
+    " with --metrics.",
 )
-@study_options
+@analysis_options
 @verbosity_options
 def command(
     traces: tuple[str, ...],
-    frame: str,
+    frame: str | None,
+    metrics: bool,  # noqa: FBT001 (click passes flags by name)
+    per_request: bool,  # noqa: FBT001
     output_format: str | None,
     output: str | None,
-    force: bool,  # noqa: FBT001 (click passes flags by name)
-    purpose: str,
-    **known: Unpack[StudyArguments],
+    force: bool,  # noqa: FBT001
+    purpose: str | None,
+    **known: Unpack[AnalysisArguments],
 ) -> None:
-    """Export a frame of events or results, one row per record.
+    """Export a frame of events or results, one row per record; or metrics of the whole run.
 
     \b
         nsysparse export trace.sqlite --frame nvtx_ranges -f csv
         nsysparse export trace.sqlite --frame transfers -o transfers.parquet
+        nsysparse export prefill.sqlite decode.sqlite --metrics -o run.prom
     """
-    chosen = format_for(output_format, output, FORMATS, "csv")
-    from nsysparse.api import export_frame
+    _check(frame, output_format, known, metrics=metrics, per_request=per_request)
+    chosen = "" if metrics else format_for(output_format, output, FORMATS, "csv")
     from nsysparse.source.inputs import find_inputs
+
+    options = options_of(purpose or (DEFAULT_PURPOSE if metrics else "all"), **known)
+    content: str | bytes
+    with ExitStack() as stack, progress() as tell:
+        paths = find_inputs(traces, stack)
+        if frame is None:
+            content, what = _metrics(paths, options, tell, per_request=per_request), "metrics"
+        else:
+            content, what = _rows(paths, frame, options, tell, chosen)
+    target = None if output in (None, "-") else Path(str(output))
+    write(content, target, force=force, inputs=[*paths, *map(Path, traces), *files_of(options)])
+    if target is not None:
+        say(f"Wrote {what} to {target}")
+
+
+def _check(
+    frame: str | None, output_format: str | None, known: Mapping[str, object], *, metrics: bool, per_request: bool
+) -> None:
+    """That it is clear what to export, and that nothing else was asked for."""
+    if metrics and frame is not None:
+        raise UsageError("--metrics and --frame: one export holds one of them.", "Leave one out, and export twice.")
+    if not (metrics or frame):
+        raise UsageError("What is to be exported?", f"Say --metrics, or --frame with one of {', '.join(FRAMES)}.")
+    if metrics and output_format is not None:
+        raise UsageError(f"-f {output_format}: --metrics has one format, OpenMetrics text.", "Leave -f out.")
+    given = ["--per-request"] * per_request + [name for key, name in _FOR_METRICS.items() if known[key] is not None]
+    if frame and given:
+        raise UsageError(f"{given[0]}: no frame depends on it.", "Leave it out, or say --metrics instead of --frame.")
+
+
+def _metrics(paths: list[Path], options: "Options", tell: "Progress", *, per_request: bool) -> str:
+    from nsysparse.api import analyse
+    from nsysparse.render.to_openmetrics import render
+
+    return render(analyse(paths, options, tell), per_request=per_request)
+
+
+def _rows(paths: list[Path], frame: str, options: "Options", tell: "Progress", chosen: str) -> tuple[bytes, str]:
+    from nsysparse.api import export_frame
     from nsysparse.tables import encode
     from nsysparse.units import counted
 
-    with ExitStack() as stack, progress() as tell:
-        paths = find_inputs(traces, stack)
-        rows = export_frame(paths, frame, options_of(purpose, **known), tell)
-    target = None if output in (None, "-") else Path(str(output))
-    write(encode(rows, chosen), target, force=force, inputs=[*paths, *map(Path, traces)])
-    if target is not None:
-        say(f"Wrote {counted(rows.height, 'row')} to {target}")
+    rows = export_frame(paths, frame, options, tell)
+    return encode(rows, chosen), counted(rows.height, "row")

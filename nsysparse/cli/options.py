@@ -1,11 +1,15 @@
 """Options that several commands share: what is known of a run beside its traces."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
+from nsysparse.analysis import CLOCK_MODES, CONVENTIONS, DEFAULT_THRESHOLD, UTC_ERROR_NS
+from nsysparse.cli.numbers import band_ns, nanoseconds
 from nsysparse.errors import UsageError
+from nsysparse.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from nsysparse.api import Options
@@ -21,6 +25,24 @@ class StudyArguments(TypedDict):
     overlap_attribution: bool
     presets: tuple[str, ...]
     request_pattern: str | None
+    clock: str
+    utc_error: str | None
+
+
+class AnalysisArguments(StudyArguments):
+    """What `analysis_options` passes to a command, as click names it."""
+
+    link: str | None
+    box: str | None
+    measured: Path | None
+    peak_gb_s: float | None
+    model: str | None
+    tp: int | None
+    kv_dtype: str | None
+    wire_dtype: str | None
+    step_ms: str | None
+    ttft: str | None
+    threshold: float
 
 
 preset_option = click.option(
@@ -68,12 +90,79 @@ def study_options(function: Callable[..., None]) -> Callable[..., None]:
         metavar="REGEX",
         help="Finds the id of a request in the text of a range: its group (?P<request>...), else its first.",
     )
-    for option in (overlap, normalize, request_pattern, preset_option, role, nccl_buffsize, layers):
+    clock = click.option(
+        "--clock",
+        type=click.Choice(CLOCK_MODES),
+        default=CLOCK_MODES[0],
+        show_default=True,
+        help="How clocks of several traces are aligned: auto takes UTC where they are of one host, else estimates from"
+        " transfers, else takes UTC unverified; none: not at all (docs/explanation/clocks.md).",
+    )
+    utc_error = click.option(
+        "--utc-error",
+        metavar="MS",
+        help="How far the UTC of two hosts may be apart; default 50, as NTP may be. With PTP say for instance 0.1.",
+    )
+    for option in (utc_error, clock, overlap, normalize, request_pattern, preset_option, role, nccl_buffsize, layers):
         function = option(function)
     return function
 
 
-def options_of(purpose: str, **arguments: Unpack[StudyArguments]) -> "Options":
+def analysis_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of all commands that analyse: those above, and what the transfers are held against."""
+    link = click.option("--link", metavar="ID", help="The link that KV crosses, e.g. ib-ndr (`nsysparse links list`).")
+    box = click.option(
+        "--box",
+        metavar="ID",
+        help="The machine, e.g. dgx-h100 (`nsysparse links list --boxes`): its links inside, its adapters between"
+        " traces.",
+    )
+    measured = click.option(
+        "--measured",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="What a bandwidth benchmark printed for the link (docs/reference/measured.md): its practical ceiling.",
+    )
+    peak = click.option(
+        "--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its peak in one direction, instead of --link's."
+    )
+    model = click.option(
+        "--model",
+        metavar="ID|FILE",
+        help="The model served, e.g. llama-3-70b (`nsysparse models list`), or its Hugging Face config.json.",
+    )
+    tp = click.option(
+        "--tp", type=click.IntRange(1, 1024), metavar="N", help="Tensor-parallel ranks that send; default 1."
+    )
+    kv_dtype = click.option(
+        "--kv-dtype", metavar="TYPE", help="Type of the model's cached values, e.g. fp8; default 16-bit."
+    )
+    wire_dtype = click.option(
+        "--wire-dtype", metavar="TYPE", help="Their type while they cross, where the server compresses them."
+    )
+    step_ms = click.option(
+        "--step-ms", metavar="A..B", help="How long a decode step takes, for critical lengths; default 20..50."
+    )
+    ttft = click.option(
+        "--ttft",
+        type=click.Choice(CONVENTIONS),
+        help="Which side emits the first token: then the KV gap delays the first token, or the second. Default: what"
+        " marks or presets say; no trace records it.",
+    )
+    threshold = click.option(
+        "--threshold",
+        type=float,
+        default=DEFAULT_THRESHOLD,
+        show_default=True,
+        metavar="SHARE",
+        help="Share of the way to the first token over which the KV gap is too much.",
+    )
+    for option in (threshold, ttft, step_ms, wire_dtype, kv_dtype, tp, study_options, model, peak, measured, box, link):
+        function = option(function)
+    return function
+
+
+def options_of(purpose: str, **arguments: Unpack[AnalysisArguments]) -> "Options":
     """What a command was told, for `nsysparse.api`."""
     from nsysparse.api import Options
 
@@ -84,7 +173,17 @@ def options_of(purpose: str, **arguments: Unpack[StudyArguments]) -> "Options":
             raise UsageError(f"--role {each}: is not FILE=ROLE.", "Say for instance --role prefill.sqlite=prefill.")
         if roles.setdefault(name, role) != role:
             raise UsageError(f"--role {each}: {name} is given two roles.", "Leave one out, or say mixed.")
+    step_ms, error = arguments["step_ms"], arguments["utc_error"]
     return Options(
+        link=arguments["link"],
+        peak_gb_s=arguments["peak_gb_s"],
+        box=arguments["box"],
+        measured=arguments["measured"],
+        model=arguments["model"],
+        tp=arguments["tp"],
+        kv_dtype=arguments["kv_dtype"],
+        wire_dtype=arguments["wire_dtype"],
+        step_ns=None if step_ms is None else band_ns("--step-ms", step_ms, NS_PER_MS, example="20..50"),
         purpose=purpose,
         layers=arguments["layers"],
         nccl_buffsize=arguments["nccl_buffsize"],
@@ -93,4 +192,16 @@ def options_of(purpose: str, **arguments: Unpack[StudyArguments]) -> "Options":
         overlap=arguments["overlap_attribution"],
         presets=arguments["presets"],
         request_pattern=arguments["request_pattern"],
+        ttft=arguments["ttft"],
+        threshold=arguments["threshold"],
+        clock=arguments["clock"],
+        utc_error_ns=UTC_ERROR_NS if error is None else nanoseconds("--utc-error", error, NS_PER_MS, example="0.1"),
     )
+
+
+def files_of(options: "Options") -> list[Path]:
+    """What is read because of options, beside traces: no output may replace it."""
+    from nsysparse.catalog.loader import CONFIG
+
+    model = [Path(options.model), Path(options.model, CONFIG)] if options.model else []
+    return model + ([options.measured] if options.measured else [])

@@ -10,7 +10,13 @@ from pathlib import Path
 from nsysparse.errors import OutputError, UsageError
 
 # What our own files begin with, by format; only such a file is replaced unasked.
-_SIGNATURES = ('<meta name="generator" content="nsysparse', "<!-- nsysparse:", '"nsysparse": "', "# nsysparse capture ")
+_SIGNATURES = (
+    '<meta name="generator" content="nsysparse',
+    "<!-- nsysparse:",
+    '"nsysparse": "',
+    "# nsysparse capture ",
+    "# HELP nsysparse_build_info ",
+)
 _HEAD = 4096
 
 

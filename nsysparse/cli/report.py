@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Unpack
@@ -10,12 +9,10 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
-from nsysparse.cli.numbers import band_ns
-from nsysparse.cli.options import StudyArguments, options_of, study_options
+from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.render import FORMATS
-from nsysparse.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from nsysparse.analysis import Analysis
@@ -34,29 +31,7 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
     help="Where to write; - is stdout. Default: reports/<stem> with the format's suffix; text goes to stdout.",
 )
 @click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
-@click.option("--link", metavar="ID", help="The link that KV crosses, e.g. ib-ndr (`nsysparse links list`).")
-@click.option(
-    "--box",
-    metavar="ID",
-    help="The machine, e.g. dgx-h100 (`nsysparse links list --boxes`): its links inside, its adapters between traces.",
-)
-@click.option(
-    "--measured",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="What a bandwidth benchmark printed for the link (docs/reference/measured.md): its practical ceiling.",
-)
-@click.option("--peak", "peak_gb_s", type=float, metavar="GB/S", help="Its peak in one direction, instead of --link's.")
-@click.option(
-    "--model",
-    metavar="ID|FILE",
-    help="The model served, e.g. llama-3-70b (`nsysparse models list`), or its Hugging Face config.json.",
-)
-@study_options
-@click.option("--tp", type=click.IntRange(1, 1024), metavar="N", help="Tensor-parallel ranks that send; default 1.")
-@click.option("--kv-dtype", metavar="TYPE", help="Type of the model's cached values, e.g. fp8; default 16-bit.")
-@click.option("--wire-dtype", metavar="TYPE", help="Their type while they cross, where the server compresses them.")
-@click.option("--step-ms", metavar="A..B", help="How long a decode step takes, for critical lengths; default 20..50.")
+@analysis_options
 @click.option(
     "--purpose",
     type=click.Choice(list(PURPOSES)),
@@ -70,17 +45,8 @@ def command(
     output_format: str | None,
     output: str | None,
     force: bool,  # noqa: FBT001 (click passes flags by name)
-    link: str | None,
-    box: str | None,
-    measured: Path | None,
-    peak_gb_s: float | None,
-    model: str | None,
-    tp: int | None,
-    kv_dtype: str | None,
-    wire_dtype: str | None,
-    step_ms: str | None,
     purpose: str,
-    **known: Unpack[StudyArguments],
+    **known: Unpack[AnalysisArguments],
 ) -> None:
     """Report on the KV-cache transfer in one or more traces.
 
@@ -98,26 +64,12 @@ def command(
     """
     chosen = format_for(output_format, output, EXTENSIONS, "html")
     from nsysparse.api import analyse
-    from nsysparse.catalog.loader import CONFIG
     from nsysparse.source.inputs import find_inputs
 
-    options = replace(
-        options_of(purpose, **known),
-        link=link,
-        box=box,
-        measured=measured,
-        peak_gb_s=peak_gb_s,
-        model=model,
-        tp=tp,
-        kv_dtype=kv_dtype,
-        wire_dtype=wire_dtype,
-        step_ns=None if step_ms is None else band_ns("--step-ms", step_ms, NS_PER_MS, example="20..50"),
-    )
+    options = options_of(purpose, **known)
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
-        read = [*paths, *map(Path, traces)]  # also a report that was exported first
-        read += [Path(model), Path(model, CONFIG)] if model else []
-        read += [measured] if measured else []
+        read = [*paths, *map(Path, traces), *files_of(options)]  # also a report that was exported first
         analysis = analyse(paths, options, tell)
         tell("writing the report")
         content = _rendered(analysis, chosen)

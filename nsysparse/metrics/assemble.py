@@ -9,6 +9,7 @@ import polars as pl
 from nsysparse import __version__
 from nsysparse.analysis import (
     Analysis,
+    Clock,
     CounterCheck,
     Distribution,
     Link,
@@ -27,6 +28,7 @@ from nsysparse.metrics.attributed import coverage, layer_request, layers, reques
 from nsysparse.metrics.counters import plausibility
 from nsysparse.metrics.decode import decode_devices
 from nsysparse.metrics.findings import differs, findings
+from nsysparse.metrics.gap_reasons import with_gap_reason
 from nsysparse.metrics.gap_verdict import gap_verdict
 from nsysparse.metrics.journeys import Journeys, with_ways
 from nsysparse.metrics.links import links, message_sizes, with_ends
@@ -104,7 +106,7 @@ def assemble(
         coverage=coverage(measured),
         excluded=left_out,
         decode=decode_devices(measured, journeys),
-        clocks=None,
+        clocks=_clocks(journeys, traces),
         theory=_theory(found_links, found_requests, model, known, _band(settings)),
         whatif=None,
         findings=findings(found_requests, model, left["request"].bytes),
@@ -114,7 +116,14 @@ def assemble(
         prompts=by_prompt(found_requests),
         worst=_worst(found_requests),
     )
-    return replace(analysis, reasons=_with_command(_reasons(analysis), analysis.links, measured, known))
+    why = with_gap_reason(_reasons(analysis), found_requests, analysis.clocks)
+    return replace(analysis, reasons=_with_command(why, analysis.links, measured, known))
+
+
+def _clocks(journeys: Journeys, traces: Sequence[TraceFacts]) -> tuple[Clock, ...] | None:
+    """How the clocks of all files stand against the first one's; None of one file."""
+    order = [trace.trace_id for trace in traces]
+    return journeys.clocks.rows(order) if len(order) > 1 else None
 
 
 def _unused(found_links: Sequence[Link], settings: Mapping[str, Setting]) -> bool:
@@ -196,7 +205,9 @@ def _summary(sure: pl.DataFrame) -> dict[str, Distribution | None]:
 
 _OF_REQUESTS = {
     "kv_gap_ms": "kv_gap_ns", "ttft_ms": "ttft_ns", "tpot_ms": "tpot_ns", "tpot_without_gap_ms": "tpot_without_gap_ns",
-    "handoff_ms": "handoff_ns", "ready_to_decode_ms": "ready_to_decode_ns",
+    "handoff_ms": "handoff_ns", "ready_to_decode_ms": "ready_to_decode_ns", "queue_ms": "queue_ns",
+    "prefill_ms": "prefill_ns", "transfer_span_ms": "transfer_span_ns", "first_decode_ms": "first_decode_ns",
+    "path_ms": "path_ns",
 }  # fmt: skip
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from nsysparse.analysis import Request, Verdict
-from nsysparse.metrics.path import CUT, ONE_CLOCK, PREFILL_FIRST, shares_within
-from nsysparse.units import counted, human_ns, human_share
+from nsysparse.analysis import PREFILL_FIRST, Request, Verdict
+from nsysparse.metrics.path import CUT, ONE_CLOCK, shares_within
+from nsysparse.units import counted, human_ns, human_share, human_within, within
 
 _MEDIAN = 0.5
 
@@ -68,13 +68,15 @@ def _told(found: Verdict, known: Sequence[Request]) -> Verdict:
     middle = gaps.quantile(_MEDIAN, "linear") or 0
     conventions = {request.ttft_convention for request in known}
     way = "the way to the second token" if conventions == {PREFILL_FIRST} else "the way to the first decoded token"
-    share, limit = human_share(found.value or 0), f"{(found.threshold or 0) * 100:.4g} %"
-    doubt = ""
+    limit = f"{(found.threshold or 0) * 100:.4g} %"
+    share, took = human_share(found.value or 0), human_ns(round(middle))
     if any(request.clock != ONE_CLOCK for request in known):
-        doubt = f" ± {(found.uncertainty or 0) * 100:.2g} points"
+        doubts = pl.Series([request.uncertainty_ns for request in known], dtype=pl.Int64)
+        share = f"{within((found.value or 0) * 100, (found.uncertainty or 0) * 100)} %"
+        took = human_within(round(middle), int(str(doubts.max() or 0)))
     text = (
-        f"KV gap is {share}{doubt} of {way} in the median ({human_ns(round(middle))}), {_STATES[found.state]} the"
-        f" {limit} threshold; {found.over_count:,} of {counted(len(known), 'request')} over"
+        f"KV gap is {share} of {way} in the median ({took}), {_STATES[found.state]} the {limit} threshold;"
+        f" {found.over_count:,} of {counted(len(known), 'request')} over"
     )
     rest = []
     if found.unresolved_count:

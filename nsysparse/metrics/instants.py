@@ -79,7 +79,7 @@ class Instants:
 
 
 def _distinct(runs: list[Ints]) -> Ints:
-    """Each value of several rising sequences once, in order: a stable sort merges them, where hashing takes far longer."""
+    """Each value of several rising sequences once, in order: a stable sort merges them, hashing takes far longer."""
     merged = np.sort(np.concatenate(runs), kind="stable")
     first = np.ones(len(merged), dtype=np.bool_)
     first[1:] = merged[1:] != merged[:-1]

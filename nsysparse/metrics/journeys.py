@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass, replace
 import polars as pl
 
 from nsysparse.analysis import Request
+from nsysparse.clocks import Clocks
 from nsysparse.metrics.attempts import attempts
 from nsysparse.metrics.measured import Measured
 from nsysparse.metrics.path import CUT, NO_DECODE, NO_PREFILL, Way, events, walk
 from nsysparse.metrics.spans import Span, receives, span
-from nsysparse.paths import Clocks
 
 LINK, WAIT, FRAGMENTATION, HANDOFF, SCHEDULER = "link", "wait", "fragmentation", "handoff", "scheduler"
 """What a gap is made of, and so who is to blame: the wire, the peer that was late, pauses between transfers, the sender

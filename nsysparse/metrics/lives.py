@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from nsysparse.clocks import Clocks
 from nsysparse.metrics.devices import Device
 from nsysparse.metrics.instants import EARLIEST, LATEST, Instants
 from nsysparse.metrics.journeys import Journeys
-from nsysparse.paths import Clocks
 from nsysparse.roles import DECODE, PREFILL
 
 KV_READY, TRANSFER, PREFILL_RUNNING, BETWEEN_STEPS = "kv_ready", "transfer", "prefill_running", "between_steps"

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsysparse.alignment import CLOCK_SLACK_NS
-from nsysparse.paths import EVENTS, Clocks
+from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST
+from nsysparse.clocks import Clocks
+from nsysparse.paths import EVENTS
 
 ONE_CLOCK = "one-file"
-DECODE_FIRST, PREFILL_FIRST = "decode-emits-first", "prefill-emits-first"
-CONVENTIONS = (DECODE_FIRST, PREFILL_FIRST)
-"""Who emits the first token."""
 ARRIVAL, PREFILL_START = "arrival", "prefill-start"
 # Why a request's gap, or its share, is not known; empty where both are.
 NO_PREFILL, NO_DECODE, CUT, CLOCKS, CONTRADICTION = (
@@ -80,13 +79,13 @@ def walk(
         seen: Its events.
         token_count: Its decode steps, on the rank with most of them; each is taken to make one token.
         clocks: Of all traces.
-        convention: Who emits the first token, a member of `CONVENTIONS`; None where it is not known.
+        convention: Who emits the first token, a member of `analysis.CONVENTIONS`; None where it is not known.
         threshold: Share of the way over which the gap is too much.
         announced: Whether the trace of its prefill announces requests: one that it does not announce then began before
             the capture, and so may its prefill have.
     """
     end, decode = seen["prefill_end"], seen["decode_start"]
-    pace = _pace(seen, token_count)
+    pace = _pace(clocks, seen, token_count)
     if end is None or decode is None:
         return _known_alone(seen, pace, NO_PREFILL if end is None else NO_DECODE)
     on_base = {name: _on(clocks, end.trace, event) for name, event in seen.items()}
@@ -101,12 +100,13 @@ def walk(
     sent, arrived = on_base["first_send"], on_base["last_recv"]
     left = None if sent is None else min(max(sent, end.at_ns), until)
     ready = None if arrived is None else min(max(arrived, end.at_ns if left is None else left), until)
-    began = on_base["prefill_start"]
+    # Two ranks may have begun and ended it, on two clocks.
+    began = None if on_base["prefill_start"] is None else min(on_base["prefill_start"], end.at_ns)
     is_cut = announced and seen["arrival"] is None
     arrival = on_base["arrival"]
     if began is None or (arrival is not None and arrival > began):
         arrival = None
-    first_decode = _between(seen["decode_start"], seen["decode_end"])
+    first_decode = _lasted(clocks, seen["decode_start"], seen["decode_end"])
     gap = until - end.at_ns
     start = None if is_cut else began if arrival is None else arrival
     path = None if start is None or first_decode is None else until + first_decode - start
@@ -125,7 +125,7 @@ def walk(
         path_ns=path,
         path_basis=None if start is None else PREFILL_START if arrival is None else ARRIVAL,
         ttft_ns=emitted,
-        tpot_ns=_tpot(convention, pace, gap, seen, token_count),
+        tpot_ns=_tpot(convention, pace, gap, _lasted(clocks, decode, seen["last_token"]), token_count),
         tpot_without_gap_ns=pace,
         tpot_impact_ns=gap if convention == PREFILL_FIRST else None,
         verdict="unknown" if share is None or path is None else judge(gap, path, doubt, threshold),
@@ -144,7 +144,7 @@ def judge(gap: int, path: int, doubt: int, threshold: float) -> str:
 def shares_within(gap: int, path: int, doubt: int) -> tuple[float, float]:
     """The least and the greatest share that a gap can have where both it and the path are off by up to `doubt`."""
     low, high = max(gap - doubt, 0), gap + doubt
-    return low / max(path - doubt, 1), high / (path + doubt)
+    return low / max(path - doubt, 1), high / max(path + doubt, 1)
 
 
 def _first_token(convention: str | None, path: int | None, start: int | None, prefill_end: int) -> int | None:
@@ -153,21 +153,18 @@ def _first_token(convention: str | None, path: int | None, start: int | None, pr
     return prefill_end - start if convention == PREFILL_FIRST and start is not None else None
 
 
-def _tpot(
-    convention: str | None, pace: int | None, gap: int, seen: dict[str, Event | None], token_count: int
-) -> int | None:
+def _tpot(convention: str | None, pace: int | None, gap: int, decoding: int | None, token_count: int) -> int | None:
     """Time per token after the first: where prefill emits that, the gap lies before the second."""
     if convention == DECODE_FIRST:
         return pace
-    decoding = _between(seen["decode_start"], seen["last_token"])
     if convention is None or decoding is None or not token_count:
         return None
     return (gap + decoding) // token_count
 
 
-def _pace(seen: dict[str, Event | None], token_count: int) -> int | None:
+def _pace(clocks: Clocks, seen: dict[str, Event | None], token_count: int) -> int | None:
     """Time per token from the end of the first decode step to that of the last."""
-    whole = _between(seen["decode_end"], seen["last_token"])
+    whole = _lasted(clocks, seen["decode_end"], seen["last_token"])
     return whole // (token_count - 1) if whole is not None and token_count > 1 else None
 
 
@@ -185,6 +182,14 @@ def _known_alone(seen: dict[str, Event | None], pace: int | None, missing: str) 
         tpot_without_gap_ns=pace,
         missing=missing,
     )
+
+
+def _lasted(clocks: Clocks, first: Event | None, last: Event | None) -> int | None:
+    """From one event to a later one, which another rank's trace may have seen; never negative."""
+    if first is None or last is None:
+        return None
+    ended = _on(clocks, first.trace, last)
+    return None if ended is None else max(ended - first.at_ns, 0)
 
 
 def _between(first: Event | None, last: Event | None, *, signed: bool = False) -> int | None:

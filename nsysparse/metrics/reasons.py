@@ -39,13 +39,12 @@ _NO_LINE = (
 _COMPUTE = "needs the transfer's own device, with its kernels recorded"
 _STEPS_FIX = "Annotate steps and requests: docs/reference/convention.md (kv_step, kv_request)"
 _NO_PATH = (
-    "needs prefill and decode steps that name their requests, all in the capture, and clocks of their files that could"
-    " be aligned (`requests[].missing` says which lacks)"
+    "needs steps of prefill and of decode that name their requests, all within the capture, transfers between them, and"
+    " clocks of their files that could be aligned; `missing` of a request says which it lacks"
 )
-_NO_SPAN = f"needs the request's first send and last receive; {_NO_PATH}"
 _NO_LIFE = (
-    "needs transfers that name their request, seen where they arrive or in a file whose clock could be aligned, and for"
-    " delays decode steps that name it too"
+    "needs transfers and decode steps that name their request, and where only the other side's file shows that its KV"
+    " has arrived, clocks that could be aligned"
 )
 _NO_CONVENTION = "which side emits the first token is not known: no trace records it"
 _TTFT_FIX = "--ttft decode-emits-first|prefill-emits-first"
@@ -88,7 +87,7 @@ class Rule:
 
 
 RULES = (
-    *(Rule(f"/verdict/{name}", NOT_RECORDED, f"no request's way to its first token is known: it {_NO_PATH}", _STEPS_FIX)
+    *(Rule(f"/verdict/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX)
       for name in ("value", "uncertainty", "basis")),
     Rule("/traces/*/nsys_version", NOT_RECORDED, "the file has no export metadata"),
     Rule("/traces/*/schema_version", NOT_RECORDED, "the file has no export metadata"),
@@ -150,8 +149,9 @@ RULES = (
     *(Rule(f"/summary/{name}", NEEDS_OPTION, _NO_CONVENTION, _TTFT_FIX, beside="/settings/ttft/value") for name in (
         "ttft_ms", "tpot_ms",
     )),
-    *(Rule(f"/summary/{name}", NOT_RECORDED, f"known of no request: it {_NO_PATH}", _STEPS_FIX) for name in (
+    *(Rule(f"/summary/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX) for name in (
         "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "tpot_without_gap_ms", "handoff_ms", "ready_to_decode_ms",
+        "queue_ms", "prefill_ms", "transfer_span_ms", "first_decode_ms", "path_ms",
     )),
     Rule("/summary/kernel_gb_s", NOT_RECORDED, _NO_RATE),
     Rule("/summary/message_bytes", NOT_RECORDED, capability="nccl_sizes"),
@@ -217,15 +217,15 @@ RULES = (
     *(Rule(f"/requests/*/{name}", NEEDS_OPTION, _NO_CONVENTION, _TTFT_FIX, beside="/settings/ttft/value") for name in (
         "ttft_ns", "ttft_convention", "tpot_impact_ns", "tpot_ns",
     )),
-    Rule("/requests/*/ttft_convention", NOT_RECORDED, "no step names this request", _STEPS_FIX),
-    Rule("/requests/*/tpot_impact_ns", NOT_APPLICABLE, "where decode emits the first token the gap delays that; else it"
-         f" {_NO_PATH}"),
-    Rule("/requests/*/queue_ns", NOT_RECORDED, "needs the request's arrival, told by a kv_request range on the side that"
-         " prefills, and its first prefill step", _STEPS_FIX),
-    *(Rule(f"/requests/*/{name}", NOT_RECORDED, "needs two decode steps that name the request", _STEPS_FIX) for name in (
+    Rule("/requests/*/ttft_convention", NOT_RECORDED, _NO_PATH, _STEPS_FIX),
+    Rule("/requests/*/tpot_impact_ns", NOT_APPLICABLE, "where decode emits the first token, the gap delays that token"
+         " and no later one; else a request without a known gap has none here"),
+    Rule("/requests/*/queue_ns", NOT_RECORDED, "needs the request's arrival, told by a kv_request range on the side"
+         " that prefills, and its first prefill step", _STEPS_FIX),
+    *(Rule(f"/requests/*/{name}", NOT_RECORDED, "needs two decode steps that name it", _STEPS_FIX) for name in (
         "tpot_ns", "tpot_without_gap_ns",
     )),
-    *(Rule(f"/requests/*/{name}", NOT_RECORDED, _NO_SPAN, _STEPS_FIX) for name in (
+    *(Rule(f"/requests/*/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX) for name in (
         "span", "gap_ns", "exposed_to_request_ns", "handoff_ns", "overlap_ns", "transfer_span_ns", "ready_to_decode_ns",
     )),
     Rule("/requests/*/span/*", NOT_RECORDED, f"{_WIRE}; or the receiver's rank was not recorded", _WIRE_FIX),
@@ -233,12 +233,12 @@ RULES = (
          _ANNOTATE),
     Rule("/requests/*/blame", NOT_RECORDED, f"needs all parts of the gap, wire and waiting among them: {_WIRE}",
          _WIRE_FIX),
-    *(Rule(f"/requests/*/{name}", NOT_RECORDED, f"it {_NO_PATH}", _STEPS_FIX) for name in (
+    *(Rule(f"/requests/*/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX) for name in (
         "prefill_ns", "first_decode_ns", "path_ns", "path_basis", "kv_gap_ns", "kv_gap_share", "ttft_ns",
         "uncertainty_ns", "clock",
     )),
     Rule("/prompts", NOT_RECORDED, "no kv_request range gives the length of a prompt", _ANNOTATE),
-    *(Rule(f"/prompts/*/{name}", NOT_RECORDED, f"known of no request of this length: it {_NO_PATH}", _STEPS_FIX)
+    *(Rule(f"/prompts/*/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX)
       for name in ("kv_gap_ms", "kv_gap_share", "ttft_ms")),
     Rule("/layer_request/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/unattributed/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
@@ -266,7 +266,12 @@ RULES = (
     Rule("/prefill/*/layers/*/exposed_share", NOT_APPLICABLE, "the layer's sends took no time"),
     Rule("/prefill/*/tail_ms", NOT_RECORDED, "no request is named both by a prefill step of the device and by a send"
          " from it", _STEPS_FIX),
-    Rule("/clocks", NOT_MEASURED, "clocks of several files are not aligned by this version: each file keeps its own"),
+    Rule("/clocks", NOT_APPLICABLE, "one file has one clock"),
+    *(Rule(f"/clocks/*/{name}", NOT_RECORDED, "the clocks of these files could not be aligned; `note` says why",
+           "--clock utc, where PTP or NTP keeps them together") for name in (
+        "offset_ns", "uncertainty_ns", "one_sided",
+    )),
+    Rule("/clocks/*/drift_ppm", NOT_APPLICABLE, "not told apart from none: one clock, UTC, or too short a run"),
     Rule("/theory/kv_bytes_per_token", NEEDS_OPTION, "no model is named", _MODEL_FIX),
     Rule("/theory/expected_bytes", NEEDS_OPTION, "needs the model", _MODEL_FIX, unless=("model",)),
     Rule("/theory/expected_bytes", NOT_RECORDED, "needs the prompt length of every request", _ANNOTATE),

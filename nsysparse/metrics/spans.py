@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from nsysparse.clocks import Clocks
 from nsysparse.intervals import union_length
 from nsysparse.metrics.path import Event
-from nsysparse.paths import Clocks
 
 
 @dataclass(frozen=True, slots=True)

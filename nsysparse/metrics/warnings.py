@@ -12,6 +12,10 @@ MESSAGES = {
     "bytes-differ-from-model": "requests that moved over 5 % more or less than the model says: another model, an 8-bit"
     " cache, several ranks, reused prefixes, or transfers outside the capture",
     "calls-without-time-or-thread": "CUDA calls without start, end or thread; what they launched has no launch",
+    "clock-was-stepped": "hosts whose wall clock was set between two of the recordings; their monotonic clock aligns"
+    " them",
+    "clocks-contradict": "pairs of traces whose transfers contradict each other, or what is recorded of their clocks:"
+    " their clocks are not aligned",
     "copies-beside-posts": "copies that ran while another process's NIXL transfer did: if they carried it out, as the"
     " receiver may, its data counts twice",
     "copies-short-of-a-transfer": "copies inside a transfer that together are less than it: taken for what carried it,"
@@ -89,6 +93,8 @@ MESSAGES = {
     " sends lag behind the compute, that is the next layer",
     "ucx-rows-with-impossible-times": "UCX operations that end before they start or last for days, left out",
     "ucx-rows-without-thread": "UCX operations without a thread, left out",
+    "steps-of-unknown-phase": "steps that do not say whether they prefill or decode, or do both, of a process whose"
+    " role is mixed or not known: no request's way is taken from them; --role FILE=prefill|decode says what they are",
     "sides-disagree-on-purpose": "pairs of which one side says KV and the other says not; taken for KV",
     "sizes-impossible": "sizes above 2^48 bytes in payloads, annotations or copies, taken for unknown",
     "sides-disagree-on-layer": "pairs whose two sides name different layers; the receive side's was kept",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from nsysparse.analysis import CONVENTIONS
 from nsysparse.presets.rules import (
-    CONVENTIONS,
     FIELDS,
     KINDS,
     NOTHING,

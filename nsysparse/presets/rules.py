@@ -31,8 +31,6 @@ KINDS: Mapping[str, str] = {
 }
 PHASES = ("prefill", "decode", "mixed")
 ROLES = ("prefill", "decode")
-CONVENTIONS = ("decode-emits-first", "prefill-emits-first")
-"""Which side emits the first token of a request."""
 PURPOSES = ("kv", "other")
 
 
@@ -105,7 +103,7 @@ class Preset:
         rules: Strongest first; none where the program leaves no ranges, and `about` says what to do.
         probes: All must match some text of a trace, or the rules stay silent there. Without any they always speak.
         origin: Name of the file; None for those that are built in.
-        ttft: Which side emits the first token where this program serves, a member of `CONVENTIONS`; None: not known.
+        ttft: Which side emits the first token where this program serves (`analysis.CONVENTIONS`), if that is known.
     """
 
     name: str

@@ -10,18 +10,22 @@ from types import MappingProxyType
 from nsysparse.analysis import Analysis
 from nsysparse.document import Block, Document
 from nsysparse.sections import (
+    clocks,
     counters,
     coverage,
     definitions,
+    devices,
     findings,
     heatmap,
     layers,
     links,
+    path,
     quality,
     requests,
     settings,
     totals,
     verdict,
+    whatif,
 )
 
 __all__ = ["SECTIONS", "build", "build_summary"]
@@ -31,12 +35,16 @@ SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
         "verdict": verdict.build,
         "totals": totals.build,
         "findings": findings.build,
+        "path": path.build,
+        "whatif": whatif.build,
         "links": links.build,
         "counters": counters.build,
         "layers": layers.build,
+        "devices": devices.build,
         "requests": requests.build,
         "heatmap": heatmap.build,
         "coverage": coverage.build,
+        "clocks": clocks.build,
         "quality": quality.build,
         "settings": settings.build,
         "definitions": definitions.build,
@@ -45,7 +53,19 @@ SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
 
 
 # What somebody at a terminal reads first; the page has the rest.
-SUMMARY = ("verdict", "totals", "findings", "links", "layers", "requests", "coverage")
+SUMMARY = (
+    "verdict",
+    "totals",
+    "findings",
+    "path",
+    "whatif",
+    "links",
+    "layers",
+    "devices",
+    "requests",
+    "coverage",
+    "clocks",
+)
 
 
 def build(analysis: Analysis) -> Document:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nsysparse.document import Cell, CellKind, Column, Table, Tone, is_command
-from nsysparse.units import UNKNOWN, Scale, byte_scale, decimals_for, fixed, share
+from nsysparse.units import UNKNOWN, Scale, byte_scale, decimals_for, fixed, share, within
 
 NOT_KNOWN = Cell(UNKNOWN, tone="muted")
 NOT_APPLICABLE = Cell("\u2013", tone="muted")
@@ -93,6 +93,25 @@ def times(
     """Durations in nanoseconds, shown in the unit of `scale` (one per table, so that its columns compare)."""
     shown = [None if value is None else value / scale.per_unit for value in values_ns]
     return numbers(title, shown, term=term, minor=minor, unit=scale.unit)
+
+
+def doubtful(
+    title: str,
+    values_ns: Sequence[int | None],
+    doubts_ns: Sequence[int | None],
+    scale: Scale,
+    *,
+    term: str = "",
+    minor: bool = False,
+) -> Filled:
+    """Durations that rest on two clocks, each no finer than these may be apart (`nsysparse.units.within`)."""
+    cells = [
+        NOT_KNOWN
+        if value is None
+        else Cell(within(value / scale.per_unit, (doubt or 0) / scale.per_unit), sort=value / scale.per_unit)
+        for value, doubt in zip(values_ns, doubts_ns, strict=True)
+    ]
+    return Filled(Column(title, "right", term, minor, scale.unit), cells)
 
 
 def sizes(title: str, values: Sequence[int | None], *, term: str = "", minor: bool = False) -> Filled:

@@ -103,6 +103,91 @@ _TERMS = (
         "kv-gap",
     ),
     Definition(
+        "Whole way, or path",
+        "From a request's arrival (where that is not recorded, from the start of its prefill) to the end of its first "
+        "decode step. Its segments follow on each other and add up exactly.",
+        "path",
+    ),
+    Definition("Queue", "From the arrival to the start of the first prefill step.", "queue"),
+    Definition(
+        "Prefill",
+        "From the start of the first to the end of the last prefill step that holds the request, chunks included. A "
+        "step lasts from the first to the last compute launched inside, else as long as its range.",
+        "prefill",
+    ),
+    Definition(
+        "Hand-off",
+        "From the end of prefill to the first send. With layers that are sent during prefill it is 0, and “sent ahead” "
+        "says how far the first send preceded the end.",
+        "hand-off",
+    ),
+    Definition(
+        "Transfer (of a request)",
+        "From the first send, but not before the end of prefill, to the last receive; on the rank that finished last "
+        "it is wire, waiting for the sender, and pauses between transfers.",
+        "transfer-span",
+    ),
+    Definition("Ready to decode", "From the last receive to the start of the first decode step.", "ready"),
+    Definition("First decode step", "From its start to its end, as a prefill step lasts.", "first-decode"),
+    Definition(
+        "Time to first token",
+        "The whole way where decode emits the first token, up to the end of prefill where prefill does. Which of them "
+        "does, no trace records.",
+        "ttft",
+    ),
+    Definition(
+        "Time per output token",
+        "Per request, after the first token, a token a step. Where prefill emits the first token the KV gap is in the "
+        "second; “without the KV gap” is from the end of the first decode step on.",
+        "tpot",
+    ),
+    Definition("Mostly", "The part of the KV gap that is largest, and so who is to blame for it.", "blame"),
+    Definition(
+        "Sent (times)",
+        "How often all layers of a request were sent, between the same ends and with the same sizes; chunks of a "
+        "prompt do not count as repetition.",
+        "attempts",
+    ),
+    Definition(
+        "Decode idle",
+        "Between the first and the last compute of a device's decode steps: time in which no compute ran. The first of "
+        "these that holds is the reason: KV ready but its decode not begun, KV in flight, prefill running, requests "
+        "decoding, no request.",
+        "decode-idle",
+    ),
+    Definition(
+        "Delayed steps",
+        "Decode steps before which the device was idle while KV of a request that begins in them was still pending.",
+        "delayed-steps",
+    ),
+    Definition(
+        "Token time",
+        "From the end of one decode step to that of the next on the same device, with and without KV arriving then.",
+        "token-time",
+    ),
+    Definition(
+        "Slowdown",
+        "The time of the same decode kernels while KV arrives, over their time while none does.",
+        "slowdown",
+    ),
+    Definition(
+        "Stalled by sends",
+        "Time within prefill steps in which a send of KV ran on the device and no compute did.",
+        "send-stall",
+    ),
+    Definition("Tail", "From the end of a request's prefill to the end of its last send.", "send-tail"),
+    Definition(
+        "Saves, costs, gap then",
+        "What a change would do to the KV gap, by the run's own numbers and under what it says must hold.",
+        "what-if",
+    ),
+    Definition(
+        "Clocks",
+        "How far one file's clock is ahead of another's after the UTC that both recorded, how that is known, and how "
+        "far it may be off anywhere in the run. One-sided: only one direction of transfers bounds it.",
+        "clocks",
+    ),
+    Definition(
         "Known by",
         "How a transfer got its layer or request: exact (in its own text or payload), nested (in an enclosing range "
         "of its thread), spanning (in the only range open in its process), ordinal (by issue order), overlap (by "

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nsysparse.analysis import TEACH, Analysis, Request
 from nsysparse.document import Abstention, Block, Heading, Paragraph, Table, Tone
 from nsysparse.sections.absence import abstention
-from nsysparse.sections.cells import names, numbers, shares, sizes, table, texts, times
+from nsysparse.sections.cells import doubtful, names, numbers, shares, sizes, table, texts, times
 from nsysparse.sections.provenance import described
 from nsysparse.units import human_ns, human_share, time_scale
 
@@ -39,6 +39,11 @@ def worst_first(requests: Sequence[Request]) -> list[Request]:
     return sorted(requests, key=key)
 
 
+def states(requests: Sequence[Request]) -> list[tuple[str | None, Tone]]:
+    """The verdicts of requests in words, each with its tone."""
+    return [_VERDICTS.get(request.verdict, _NO_VERDICT) for request in requests]
+
+
 def _lead(analysis: Analysis) -> str:
     text = "Worst first: by KV gap share where it is known, then by transfer time."
     total, missing = analysis.totals.time_ns, analysis.unattributed.get("request")
@@ -54,13 +59,13 @@ def _table(requests: Sequence[Request]) -> Table:
         dropped = f"The {len(shown)} worst of {len(requests):,} requests; the JSON report has all of them."
     scale = time_scale(request.time_ns for request in shown)
     gaps = time_scale(request.kv_gap_ns for request in shown)
-    states = [_VERDICTS.get(request.verdict, _NO_VERDICT) for request in shown]
+    verdicts = states(shown)
+    doubts = [request.uncertainty_ns for request in shown]
     columns = [
         names("Request", [request.request_id for request in shown]),
-        texts("Verdict", [state[0] for state in states], tones=[state[1] for state in states], term="kv-gap"),
+        texts("Verdict", [text for text, _ in verdicts], tones=[tone for _, tone in verdicts], term="kv-gap"),
         shares("Gap share", [request.kv_gap_share for request in shown], term="kv-gap"),
-        times("KV gap", [request.kv_gap_ns for request in shown], gaps, term="kv-gap"),
-        times("± clocks", [request.uncertainty_ns for request in shown], gaps, minor=True),
+        doubtful("KV gap", [request.kv_gap_ns for request in shown], doubts, gaps, term="kv-gap"),
         times("Time", [request.time_ns for request in shown], scale, term="transfer-time"),
         times("Wire", [request.wire_ns for request in shown], scale, term="wire"),
         times("Peer wait", [request.peer_wait_ns for request in shown], scale, term="peer-wait"),

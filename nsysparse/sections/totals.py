@@ -19,10 +19,19 @@ _SUMMARY = {
     "kv_gap_share": "KV gap share",
     "ttft_ms": "Time to first token, ms",
     "tpot_ms": "Time per output token, ms",
-    "handoff_ms": "Hand-off, ms",
-    "ready_to_decode_ms": "Ready to decode, ms",
 }
 """Titles of the summary's metrics, in the order they are read. What is not listed shows under its own name."""
+_OF_PATHS = (
+    "handoff_ms",
+    "ready_to_decode_ms",
+    "queue_ms",
+    "prefill_ms",
+    "transfer_span_ms",
+    "first_decode_ms",
+    "path_ms",
+    "tpot_without_gap_ms",
+)
+"""What the section about paths shows."""
 
 _BYTES_PER_MB = 1e6
 
@@ -85,7 +94,7 @@ def _percentiles(analysis: Analysis) -> Table | None:
     known: dict[str, Distribution] = {
         name: spread
         for name, spread in sorted(analysis.summary.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
-        if spread is not None and spread.count
+        if spread is not None and spread.count and name not in _OF_PATHS
     }
     if not known:
         return None

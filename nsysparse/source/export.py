@@ -61,6 +61,7 @@ class Export:
             raise
         self._engine = sa.create_engine("sqlite://", creator=lambda: self._connection, poolclass=StaticPool)
         self._columns: dict[str, frozenset[str]] = {}
+        self.shift_ns = 0  # what the export added to all times of events: reads take it off
 
     def __enter__(self) -> Self:
         """The export itself."""
@@ -133,7 +134,9 @@ class Export:
         absent = [
             pl.lit(None, dtype=dtype).alias(ours) for ours, dtype in everything.items() if ours not in expressions
         ]
-        return found.with_columns(absent).select(list(everything))
+        # What wraps around here was beyond any clock before, and is so after.
+        moved = [pl.col(ours) - self.shift_ns for ours in expressions if self.shift_ns and ours in schema.INSTANTS]
+        return found.with_columns(*absent, *moved).select(list(everything))
 
     def read_strings(self, ids: pl.Series) -> pl.DataFrame:
         """The referenced strings only, as (id, value): the table also holds environments of other processes.

@@ -11,6 +11,7 @@ import polars as pl
 
 from nsysparse.frames import Ranges, Work
 from nsysparse.source import nvtx, schema
+from nsysparse.source.anchor import read_anchor
 from nsysparse.source.capabilities import capabilities
 from nsysparse.source.compute import read_compute
 from nsysparse.source.counters import read_counters
@@ -52,6 +53,8 @@ def read_trace(
     with Export(path) as export:
         anomalies: Counter[str] = Counter()
         metadata = export.read_metadata()
+        anchor = read_anchor(export, metadata)
+        export.shift_ns = anchor.shift_ns
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
         labels, events = nvtx.labelled(export, nvtx.read_events(export, anomalies))
         local = all_gpu_work or local_copies(labels)
@@ -85,6 +88,7 @@ def read_trace(
             counters=read_counters(export, trace_id, anomalies),
             anomalies=anomalies,
             graph_nodes=nodes,
+            anchor=anchor,
         )
 
 

@@ -204,7 +204,12 @@ CUDA_DEVICES = TableSpec(
     required=frozenset({"gpu_id", "device_id"}),
 )
 ANALYSIS = TableSpec("ANALYSIS_DETAILS", _ints(duration_ns="duration"), required=frozenset({"duration_ns"}))
-START_TIME = TableSpec("TARGET_INFO_SESSION_START_TIME", _ints(utc_epoch_ns="utcEpochNs"))
+START_TIME = TableSpec("TARGET_INFO_SESSION_START_TIME", _ints(utc_epoch_ns="utcEpochNs", monotonic_ns="systemClockNs"))
+# Of this table the name of the host alone is read, and of that a digest kept.
+HOST = TableSpec("TARGET_INFO_SYSTEM_ENV", {"value": ("value", pl.String)})
+
+# Our names of columns that hold instants: what an export shifted is shifted back in these, wherever they are read.
+INSTANTS = frozenset({"start_ns", "end_ns"})
 
 _PAIRS: Mapping[str, tuple[str, type[pl.DataType]]] = {"name": ("name", pl.String), "value": ("value", pl.String)}
 META_TABLES = tuple(
@@ -220,6 +225,9 @@ META_ALLOWED = frozenset(
         "EXPORT_PARAM_TABLES_TO_EXPORT",
         "EXPORT_PARAM_TIMES_TO_EXPORT",
         "EXPORT_PARAM_INCLUDE_BLOBS",
+        "EXPORT_CONFIG_TIME_SHIFT",
+        "EXPORT_PARAM_TIME_NORMALIZE",
+        "EXPORT_PARAM_TIME_SHIFT",
         "NSYSPARSE_SYNTHETIC",
     }
 )

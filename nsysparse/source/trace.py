@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import dataframely as dy
 
 from nsysparse.analysis import Capability, Gpu
+from nsysparse.anchor import Anchor
 from nsysparse.frames import (
     Compute,
     Counters,
@@ -34,6 +35,7 @@ class Trace:
         ucp: What `nsys profile -t ucx` recorded; empty where it was not asked to.
         counters: What sampled hardware counters say of links and network adapters.
         anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
+        anchor: Where the zero of its clock lies. All times of the frames count from there, whatever the export added.
     """
 
     trace_id: str
@@ -55,3 +57,4 @@ class Trace:
     anomalies: Counter[str] = field(default_factory=Counter)
     work: dy.DataFrame[Work] = field(default_factory=Work.create_empty)
     graph_nodes: dy.DataFrame[GraphNodes] = field(default_factory=GraphNodes.create_empty)
+    anchor: Anchor = field(default_factory=Anchor)

@@ -16,7 +16,15 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
-from nsysparse.testing.derived import SYNTHETIC, derived_rows, domain_rows, metadata_rows
+from nsysparse.testing.derived import (
+    CAPTURE_START_NS,
+    SYNTHETIC,
+    UTC_START_NS,
+    Target,
+    derived_rows,
+    domain_rows,
+    metadata_rows,
+)
 from nsysparse.testing.processes import Process
 from nsysparse.testing.store import Row, RowStore, Statement, Value, shuffled, write_sqlite
 
@@ -47,6 +55,8 @@ class TraceBuilder:
         notice: The sentence that labels the file as invented.
         host: Host name.
         duration: Length of the capture in ns; without it, up to the end of the last event.
+        utc_epoch_ns: The host's UTC at time 0 of the capture, ns since 1970; None: the export does not tell it.
+        system_clock_ns: The host's system clock then.
     """
 
     def __init__(
@@ -58,6 +68,8 @@ class TraceBuilder:
         notice: str = "synthetic: invented by the trace builder of nsysparse, nothing in it was measured",
         host: str = "node-0",
         duration: int | None = None,
+        utc_epoch_ns: int | None = UTC_START_NS,
+        system_clock_ns: int = CAPTURE_START_NS,
     ) -> None:
         """Start with an empty capture."""
         self.store = RowStore(schema)
@@ -67,6 +79,7 @@ class TraceBuilder:
         self._notice = notice
         self._host = host
         self._duration = duration
+        self._clocks = (system_clock_ns, utc_epoch_ns)
         self._metadata: dict[str, str] = {}
         self._omitted: set[str] = set()
         self._omitted_columns: set[tuple[str, str]] = set()
@@ -148,7 +161,8 @@ class TraceBuilder:
         for process in self.processes:
             for row in process.open_rows:
                 row["end"] = duration
-        derived = derived_rows(self.store, self.processes, self._gpus, self._host, duration)
+        target_facts = Target(self._host, *self._clocks, duration)
+        derived = derived_rows(self.store, self.processes, self._gpus, target_facts)
         derived["NVTX_EVENTS"] = domain_rows(self.processes, with_nccl=self._nccl_domain_row)
         metadata_table = self.store.version.metadata_table
         if metadata_table is not None:

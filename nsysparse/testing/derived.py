@@ -1,6 +1,8 @@
 """The rows of an export that follow from the rest: machine, capture, processes, NVTX domains, payload layouts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from nsysparse.testing.ids import global_id
 from nsysparse.testing.nixl import post_layout
@@ -12,16 +14,32 @@ from nsysparse.testing.threads import DOMAIN, NCCL
 
 SYNTHETIC = "NSYSPARSE_SYNTHETIC"  # names the row (or, without metadata tables, the table) that labels invented data
 
-_CAPTURE_START_NS = 5_000_000_000_000  # on the target's system clock; event times count from here
-_UTC_START_NS = 1_780_000_000_000_000_000
-_UTC_START = "2026-05-28T20:26:40"
+CAPTURE_START_NS = 5_000_000_000_000  # on the target's system clock; event times count from here
+UTC_START_NS = 1_780_000_000_000_000_000
 _HOSTNAME_PROPERTY = 619
 _DOMAIN_LEAD_NS = 1_000  # a domain is registered this long before its first range
 _STATIC_LAYOUT = 1  # NVTX_PAYLOAD_SCHEMAS.type
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The machine that was captured, and when.
+
+    Attributes:
+        host: Host name.
+        system_ns: Its system clock when the capture began.
+        utc_ns: Its UTC then, ns since 1970; None: not recorded.
+        duration: Length of the capture, ns.
+    """
+
+    host: str
+    system_ns: int
+    utc_ns: int | None
+    duration: int
+
+
 def derived_rows(
-    store: RowStore, processes: Sequence[Process], gpus: Mapping[int, str], host: str, duration: int
+    store: RowStore, processes: Sequence[Process], gpus: Mapping[int, str], target: Target
 ) -> dict[str, list[Row]]:
     """All of them but the metadata, by table; tables that the schema does not have included.
 
@@ -29,15 +47,12 @@ def derived_rows(
         store: Knows the schema.
         processes: The processes of the capture.
         gpus: GPU id to product name.
-        host: Host name.
-        duration: Length of the capture, ns.
+        target: The machine and the capture.
     """
     vid = global_id(*(processes[0].identity if processes else (0, 1)))
-    clock: Row = {"utcEpochNs": _UTC_START_NS, "utcTime": _UTC_START, "localTime": _UTC_START}
-    if store.has("TARGET_INFO_SESSION_START_TIME", "systemClockNs"):
-        clock["systemClockNs"] = _CAPTURE_START_NS
-    bounds: Row = {"startTime": _CAPTURE_START_NS, "stopTime": _CAPTURE_START_NS + duration}
-    hostname: Row = {"devStateName": "Local (CLI)", "name": "Hostname", "nameEnum": _HOSTNAME_PROPERTY, "value": host}
+    bounds: Row = {"startTime": target.system_ns, "stopTime": target.system_ns + target.duration}
+    hostname: Row = {"devStateName": "Local (CLI)", "name": "Hostname", "nameEnum": _HOSTNAME_PROPERTY}
+    hostname["value"] = target.host
     layouts = [layout_rows(p.domains[NCCL].id, payload) for p in processes for payload in p.payloads.values()]
     layouts += [post_layout(domain) for p in processes for domain in sorted(p.nixl_domains)]
     return {
@@ -49,8 +64,8 @@ def derived_rows(
             for cuda, gpu in p.devices.items()
             if gpu in gpus
         ],
-        "ANALYSIS_DETAILS": [{"globalVid": vid, "duration": duration, **bounds}],
-        "TARGET_INFO_SESSION_START_TIME": [clock],
+        "ANALYSIS_DETAILS": [{"globalVid": vid, "duration": target.duration, **bounds}],
+        "TARGET_INFO_SESSION_START_TIME": _start_time(store, target),
         "TARGET_INFO_SYSTEM_ENV": [{"globalVid": vid, **hostname}],
         "META_DATA_CAPTURE": [{"name": "CAPTURE_EVENT_TYPE", "value": kind} for kind in ("NvtxEvents", "Cuda")],
         "NVTX_PAYLOAD_SCHEMAS": [schema for schema, _ in layouts],
@@ -110,6 +125,17 @@ def metadata_rows(
         records["EXPORT_PARAM_INCLUDE_BLOBS"] = str(blobs).lower()
     records |= {SYNTHETIC: notice, **more}
     return [{"name": name, "value": value} for name, value in records.items()]
+
+
+def _start_time(store: RowStore, target: Target) -> list[Row]:
+    """When the capture began; no row where the exporter recorded no UTC."""
+    if target.utc_ns is None:
+        return []
+    text = datetime.fromtimestamp(target.utc_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    row: Row = {"utcEpochNs": target.utc_ns, "utcTime": text, "localTime": text}
+    if store.has("TARGET_INFO_SESSION_START_TIME", "systemClockNs"):
+        row["systemClockNs"] = target.system_ns
+    return [row]
 
 
 def _uuid(gpu: int) -> str:

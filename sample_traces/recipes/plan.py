@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-Answers = dict[str, "int | list[int] | Answers"]
+Answers = dict[str, "int | float | str | list[int] | Answers"]
 
 
 class Kernel(NamedTuple):

@@ -347,6 +347,8 @@ def test_commands_and_options_that_we_advise_exist():
         "--cuda-graph-trace",
         "--times",
         "--tables",
+        "--ts-normalize",
+        "--ts-shift",
         "--trace-fork-before-exec",
         "--gpu-metrics-devices",
         "--gpu-metrics-device",

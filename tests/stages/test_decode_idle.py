@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsysparse.analysis import DecodeDevice
+from nsysparse.clocks import Clocks
 from nsysparse.metrics.decode import decode_devices
 from nsysparse.metrics.idle import idle
 from nsysparse.metrics.instants import Instants
 from nsysparse.metrics.lives import Lives
 from nsysparse.metrics.pace import slowdown, token_times
-from nsysparse.paths import Clocks
 
 REASONS = ("kv_ready", "transfer", "prefill_running", "between_steps", "no_request", "unknown")
 

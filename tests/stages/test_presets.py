@@ -191,7 +191,7 @@ def test_the_catalogue_of_domains(text: str, domain: str, rule: str, expected: d
     [
         "kv_transferred",
         "forward",
-        "prefill",
+        "prefill_queue",
         "torch.nn.modules.conv.Conv2d",
         "player 3",
         "layer 3d convolution",

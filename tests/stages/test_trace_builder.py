@@ -288,3 +288,20 @@ def test_any_row_and_any_metadata_can_be_added(tmp_path):
     assert records["EXPORT_PARAM_TIMES_TO_EXPORT"] == "1s-2s"
     assert (records["EXPORT_SCHEMA_VERSION"], records["EXPORT_PRODUCT_VERSION"]) == ("3.7.2", "2023.4.4.54")
     assert "EXPORT_PARAM_INCLUDE_JSON" not in records
+
+
+@pytest.mark.parametrize("schema", ["3.0", "3.27"])
+def test_the_hosts_clocks_at_the_start_can_be_told(tmp_path, schema):
+    utc = 1_790_000_000_123_456_789
+    path = small_trace(schema, utc_epoch_ns=utc, system_clock_ns=77_000).write(tmp_path / "trace.sqlite")
+    assert query(path, "SELECT utcEpochNs, utcTime FROM TARGET_INFO_SESSION_START_TIME") == [
+        (utc, "2026-09-21T14:13:20")
+    ]
+    assert query(path, "SELECT startTime, stopTime - duration FROM ANALYSIS_DETAILS") == [(77_000, 77_000)]
+    if schema == "3.27":
+        assert query(path, "SELECT systemClockNs FROM TARGET_INFO_SESSION_START_TIME") == [(77_000,)]
+
+
+def test_a_capture_without_utc_has_no_such_row(tmp_path):
+    path = small_trace("3.27", utc_epoch_ns=None).write(tmp_path / "trace.sqlite")
+    assert "TARGET_INFO_SESSION_START_TIME" not in table_names(path)

@@ -1,0 +1,91 @@
+"""A run of many rank files: ids that repeat in all of them never mix, and requests are judged over all ranks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rank_files import MS, US, Run, write_run
+
+from nsysparse.analysis import Analysis
+from nsysparse.api import analyse, study_traces
+
+RUN = Run()
+
+
+@pytest.fixture(scope="module")
+def nine(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    files = write_run(tmp_path_factory.mktemp("ranks"), RUN)
+    assert len(files) == 9
+    return files
+
+
+@pytest.fixture(scope="module")
+def found(nine: list[Path]) -> Analysis:
+    return analyse(nine)
+
+
+def test_nothing_collides(found: Analysis) -> None:
+    count = RUN.ranks * RUN.layers * RUN.requests
+    assert (found.totals.movement_count, found.totals.paired_count) == (count, count)
+    assert found.totals.transfer_count == found.totals.kernel_count == 2 * count
+    assert found.totals.bytes == count * RUN.layer_bytes
+    assert {link.link_key for link in found.links} == {
+        f"prefill-{rank}:gpu0->decode-{rank}:gpu0" for rank in range(RUN.ranks)
+    }
+    assert [layer.bytes for layer in found.layers] == [RUN.ranks * RUN.requests * RUN.layer_bytes] * RUN.layers
+    assert {trace.trace_id: trace.role for trace in found.traces} == {
+        "router": None,
+        **{f"{role}-{rank}": role for role in ("prefill", "decode") for rank in range(RUN.ranks)},
+    }
+    assert found.warnings == ()
+
+
+def test_every_step_is_of_its_own_file(nine: list[Path]) -> None:
+    steps = study_traces(nine).engine.steps
+    assert steps["step_id"].n_unique() == steps.height == 2 * RUN.ranks * RUN.requests
+    assert steps.group_by("trace_id").len()["len"].to_list() == [RUN.requests] * (2 * RUN.ranks)
+
+
+def test_requests_are_judged_over_all_ranks(found: Analysis) -> None:
+    last = RUN.skew(RUN.ranks - 1)
+    assert [request.request_id for request in found.requests] == [f"r{n}" for n in range(RUN.requests)]
+    for request in found.requests:
+        # The first rank begins, the last one ends; the router knows the arrival.
+        assert (request.queue_ns, request.prefill_ns) == (MS, 4 * MS + last)
+        # The first rank sends while the last one still computes.
+        assert request.handoff_ns == MS - last
+        sent_last = 5 * MS + (RUN.layers - 1) * 200 * US + 100 * US + last
+        assert request.transfer_span_ns == sent_last - 5 * MS
+        assert request.ready_to_decode_ns == 7 * MS - sent_last
+        assert request.first_decode_ns == 2 * MS + last
+        assert request.kv_gap_ns == 7 * MS - (4 * MS + last)
+        assert request.path_ns == MS + 9 * MS + last
+        assert (request.clock, request.uncertainty_ns) == ("same-host-utc", 60_000)
+        assert request.movement_count == RUN.ranks * RUN.layers
+        assert request.verdict == "over"
+    assert found.verdict.over_count == RUN.requests
+
+
+def test_on_many_hosts_each_rank_is_aligned_by_its_own_transfers(tmp_path: Path) -> None:
+    found = analyse(write_run(tmp_path, Run(one_host=False)))
+    assert found.clocks is not None
+    assert len(found.clocks) == 8
+    # Messages that NCCL can buffer bound an offset on one side only, so UTC has to do, with its doubt.
+    assert {clock.method for clock in found.clocks} <= {"utc-unverified", "estimated", "same-host-utc"}
+    assert {request.verdict for request in found.requests} <= {"unresolved", "unknown", "over", "ok"}
+    for request in found.requests:
+        assert request.uncertainty_ns is None or request.uncertainty_ns > 60_000
+
+
+def test_the_order_of_files_does_not_show(nine: list[Path], found: Analysis) -> None:
+    turned = analyse(list(reversed(nine)))
+    assert turned.requests == found.requests
+    assert turned.links == found.links
+    assert turned.layers == found.layers
+
+
+def test_a_folder_is_one_run(nine: list[Path], found: Analysis, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "nsysparse", "report", str(nine[0].parent), "-o", str(tmp_path / "r.json")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert f"{found.verdict.over_count} of {RUN.requests} requests over" in told
