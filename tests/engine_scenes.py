@@ -22,13 +22,14 @@ class Aligned:
     """Clocks of files of which each is ahead of a common one by what `ahead` says; one that it lacks is not aligned."""
 
     ahead: dict[str, int]
+    doubt: int = 0
 
     def between(self, base: str, other: str) -> "Ahead | None":
         if base == other:
             return Ahead(0)
         if base not in self.ahead or other not in self.ahead:
             return None
-        return Ahead(self.ahead[base] - self.ahead[other])
+        return Ahead(self.ahead[base] - self.ahead[other], self.doubt)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def idle(window: Instants, compute: Instants, known: Lives) -> Idle:
     """How long a device was idle in its window, divided by reason.
 
     Each idle instant counts once, for the first of `STATES` that any request is in. What is left is `no_request` where
-    every request is known not to have begun its prefill, or to have ended; else `unknown`.
+    every request is known not to have come yet, or to have ended; else `unknown`.
 
     Args:
         window: From the first to the last compute of its decode steps.

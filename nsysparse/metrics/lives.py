@@ -14,7 +14,7 @@ KV_READY, TRANSFER, PREFILL_RUNNING, BETWEEN_STEPS = "kv_ready", "transfer", "pr
 STATES = (KV_READY, TRANSFER, PREFILL_RUNNING, BETWEEN_STEPS)
 """What requests may be doing, the first that any does being told of an idle device."""
 NO_REQUEST, UNKNOWN = "no_request", "unknown"
-_EVENTS = ("prefill_start", "prefill_end", "first_send", "last_recv", "decode_start", "last_token")
+_EVENTS = ("arrival", "prefill_start", "prefill_end", "first_send", "last_recv", "decode_start", "last_token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Lives:
     """What is known of the requests of one device.
 
     Attributes:
-        rows: `request_id`, and on the device's clock, null where not known: `prefill_start`, `prefill_end`, `sent` (its
-            KV leaves, or where that is not known begins to arrive), `ready` (all of it has arrived), `begins` and
-            `ends` (its decode steps on this device).
+        rows: `request_id`, and on the device's clock, null where not known: `arrival`, `prefill_start`, `prefill_end`,
+            `sent` (its KV leaves, or where that is not known begins to arrive), `ready` (all of it has arrived),
+            `begins` and `ends` (its decode steps on this device).
         others: `begins` and `ends` of requests of which is not known where they will decode; null: without end.
         complete: Nothing was decoded, prefilled or received that names no request.
     """
@@ -47,12 +47,13 @@ class Lives:
 
     @property
     def perhaps(self) -> Instants:
-        """When there may be a request: always, unless all are known from their prefill to their last step."""
+        """When there may be a request: always, unless all are known from when they came to their last step."""
         if not self.complete:
             return Instants.span(EARLIEST, LATEST)
-        spans = [self.rows.select("prefill_start", "ends"), self.others.select(prefill_start="begins", ends="ends")]
+        came = pl.min_horizontal("arrival", "prefill_start")
+        spans = [self.rows.select(begins=came, ends="ends"), self.others.select("begins", "ends")]
         whole = pl.concat(spans).select(
-            begin=pl.col("prefill_start").fill_null(EARLIEST), end=pl.col("ends").fill_null(LATEST)
+            begin=pl.col("begins").fill_null(EARLIEST), end=pl.col("ends").fill_null(LATEST)
         )
         return Instants.covered(whole, "begin", "end")
 
@@ -84,8 +85,8 @@ def lives(
     )
     both = at_home.join(arriving, on="request_id", how="full", coalesce=True)
     rows = both.join(paths, on="request_id", how="left").select(
-        "request_id", "prefill_start", "prefill_end", sent=pl.coalesce("first_send", "first_recv"), ready="last_recv",
-        begins="begins", ends="ends",
+        "request_id", "arrival", "prefill_start", "prefill_end", "begins", "ends",
+        sent=pl.coalesce("first_send", "first_recv"), ready="last_recv",
     )  # fmt: skip
     found = Lives(rows.sort("request_id"), _elsewhere(paths, journeys), complete=True)
     unnamed = journeys.steps.filter(
@@ -107,28 +108,34 @@ def _elsewhere(paths: pl.DataFrame, journeys: Journeys) -> pl.DataFrame:
     decoding = journeys.held.join(steps, on="step_id", how="semi")["request_id"]
     arriving = journeys.sides.filter("arrives", pl.col("gpu").is_not_null(), acts_as="recv")["request_id"]
     return paths.filter(~pl.col("request_id").is_in(pl.concat([decoding, arriving]).unique().implode())).select(
-        begins="prefill_start", ends="last_token"
+        begins=pl.min_horizontal("arrival", "prefill_start"), ends="last_token"
     )
 
 
 def on_clock(paths: pl.DataFrame, base: str, clocks: Clocks) -> pl.DataFrame:
     """`request_id` and the events of each on the clock of one trace; null where their own could not be aligned with it.
 
+    An event of another clock is null too where it is no further from when KV had arrived here (or, where that is not
+    known, decoding began here) than the two clocks may be apart: then it is not known which came first.
+
     Args:
         paths: Columns of `Paths`.
         base: The trace.
         clocks: Of all traces.
     """
-    return paths.select("request_id").with_columns(_on_clock(paths, name, base, clocks) for name in _EVENTS)
+    here = [pl.when(pl.col(f"{name}_trace") == base).then(f"{name}_ns") for name in ("last_recv", "decode_start")]
+    anchored = paths.with_columns(anchor=pl.coalesce(here))
+    return paths.select("request_id").with_columns(_on_clock(anchored, name, base, clocks) for name in _EVENTS)
 
 
 def _on_clock(paths: pl.DataFrame, name: str, base: str, clocks: Clocks) -> pl.Series:
-    times = paths.select(at=f"{name}_ns", where=f"{name}_trace").with_row_index("row")
+    times = paths.select("anchor", at=f"{name}_ns", where=f"{name}_trace").with_row_index("row")
     parts = [times.filter(where=base).select("row", "at")]
     for (other,), rows in times.filter(pl.col("where") != base).group_by("where", maintain_order=True):
         offset = clocks.between(base, str(other))
         if offset is not None:
-            there = pl.Series([offset.to_base(at) for at in rows["at"]], dtype=pl.Int64)
-            parts.append(rows.select("row", at=there))
+            there = rows.with_columns(at=pl.Series([offset.to_base(at) for at in rows["at"]], dtype=pl.Int64))
+            apart = (pl.col("anchor") - pl.col("at")).abs() > offset.uncertainty_ns
+            parts.append(there.filter(apart.fill_null(value=True)).select("row", "at"))
     told = times.select("row").join(pl.concat(parts), on="row", how="left", maintain_order="left")
     return told["at"].alias(name)

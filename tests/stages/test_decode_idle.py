@@ -112,6 +112,20 @@ def test_aligned_clocks_tell_what_one_clock_tells(tmp_path: Path) -> None:
     assert replace(apart, trace_id="one") == together
 
 
+def test_what_the_clocks_do_not_tell_apart_is_not_told(tmp_path: Path) -> None:
+    """Prefill began 5000, 4600 and 3700 before all KV had arrived; it ended, and sends began, within 3000 of that.
+
+    With 3500 ns of doubt only the starts of prefill are known, and it runs until something is received: from 15000 to
+    15500, and from 22500 to 24400. With 4000 ns that of `c` is not known either.
+    """
+    ahead = {"p": 0, "d": 5_000_000}
+    near = device(hand_over(Scene(files=2, shift=5_000_000)), tmp_path, Aligned(ahead, doubt=3_500))
+    assert reasons(near) == (5_200, 3_400, 500 + 1_900, 1_000 + 1_000, 500, 0)
+    (tmp_path / "x").mkdir()
+    far = device(hand_over(Scene(files=2, shift=5_000_000)), tmp_path / "x", Aligned(ahead, doubt=4_000))
+    assert reasons(far) == (5_200, 3_400, 500, 1_000 + 1_000, 0, 2_400)
+
+
 def test_a_clock_that_begins_elsewhere_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     assert device(hand_over(Scene(shift=123_456_789)), tmp_path) == device(hand_over(Scene()), tmp_path / "x")
@@ -232,7 +246,7 @@ def test_steps_of_two_processes_on_one_device_do_not_follow_on_each_other() -> N
     assert (arriving.count, arriving.p50) == (1, pytest.approx(20 / 1e6))
 
 
-EVENTS = ("prefill_start", "prefill_end", "sent", "ready", "begins", "ends")
+EVENTS = ("arrival", "prefill_start", "prefill_end", "sent", "ready", "begins", "ends")
 _at = st.none() | st.integers(-5, 45)
 _request = st.fixed_dictionaries(dict.fromkeys(EVENTS, _at))
 _spans = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 6)).map(lambda each: (each[0], sum(each))), max_size=8)
@@ -271,7 +285,8 @@ def _state(at: int, requests: list[dict[str, int | None]], others: list[tuple[in
             return "prefill_running"
     if any_of("begins", "ends", waits=False):
         return "between_steps"
-    lives = [(each["prefill_start"], each["ends"]) for each in requests] + others
+    came = [[each[name] for name in ("arrival", "prefill_start") if each[name] is not None] for each in requests]
+    lives = [(min(begin, default=None), each["ends"]) for begin, each in zip(came, requests, strict=True)] + others
     perhaps = any((begin is None or begin <= at) and (end is None or at < end) for begin, end in lives)
     return "unknown" if perhaps else "no_request"
 
