@@ -27,6 +27,7 @@ from nsysparse.measured.commands import Op, command_for
 from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
 from nsysparse.metrics.cases import Case, cases
 from nsysparse.metrics.counters import plausibility
+from nsysparse.metrics.decode import decode_devices
 from nsysparse.metrics.findings import Grounds, differs, findings
 from nsysparse.metrics.gap_reasons import with_gap_reason
 from nsysparse.metrics.gap_verdict import gap_verdict
@@ -34,6 +35,7 @@ from nsysparse.metrics.journeys import Journeys, with_ways
 from nsysparse.metrics.links import links, message_sizes, with_ends
 from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.ports import ports
+from nsysparse.metrics.prefill import prefill_devices
 from nsysparse.metrics.prompts import by_prompt
 from nsysparse.metrics.rates import bursts, kernel_rate, proves_nothing, wire_rate, with_sure
 from nsysparse.metrics.reasons import reasons
@@ -89,6 +91,7 @@ def assemble(
     if off:
         anomalies = anomalies + Counter({"bytes-differ-from-model": off})
     gap = gap_verdict(found_requests, journeys.threshold)
+    decode, prefill = decode_devices(measured, journeys), prefill_devices(measured, journeys)
     analysis = Analysis(
         nsysparse=__version__,
         verdict=verdict(gap, found_totals, found_links, left_out, traces),
@@ -109,13 +112,14 @@ def assemble(
         unattributed=left,
         coverage=coverage(measured),
         excluded=left_out,
-        decode=None,
+        decode=decode,
         clocks=_clocks(journeys, traces),
         theory=_theory(found_links, found_requests, model, known, _band(settings)),
         whatif=ideas,
-        findings=findings(grounds),
+        findings=findings(grounds, decode, prefill),
         reasons=(),
         warnings=warnings(anomalies),
+        prefill=prefill,
         prompts=by_prompt(found_requests),
         worst=_worst(found_requests),
     )

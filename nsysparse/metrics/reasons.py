@@ -42,6 +42,10 @@ _NO_PATH = (
     "needs steps of prefill and of decode that name their requests, all within the capture, transfers between them, and"
     " clocks of their files that could be aligned; `missing` of a request says which it lacks"
 )
+_NO_LIFE = (
+    "needs transfers and decode steps that name their request, and where only the other side's file shows that its KV"
+    " has arrived, clocks that could be aligned"
+)
 _NO_CONVENTION = "which side emits the first token is not known: no trace records it"
 _TTFT_FIX = "--ttft decode-emits-first|prefill-emits-first"
 _LINK = "no link is named, and a trace does not record its speed"
@@ -243,8 +247,25 @@ RULES = (
     Rule("/excluded/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/lengths", NOT_MEASURED, "request lengths are not counted by this version"),
     Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),
-    Rule("/decode", NOT_MEASURED, "decode devices are not looked at by this version"),
-    Rule("/prefill", NOT_MEASURED, "prefill devices are not looked at by this version"),
+    Rule("/decode", NOT_RECORDED, "no range says which kernels are decode steps, and no device that computes only"
+         " receives for decode", _STEPS_FIX),
+    Rule("/decode/*/idle_while_pending_ns", NOT_RECORDED, f"of no request of the device is known when its KV had"
+         f" arrived: it {_NO_LIFE}", _STEPS_FIX),
+    *(Rule(f"/decode/*/{name}", NOT_RECORDED, f"of no request is known both when its KV had arrived and which decode"
+           f" step on the device is its first: it {_NO_LIFE}", _STEPS_FIX) for name in (
+        "delayed_step_count", "delayed_ns",
+    )),
+    Rule("/decode/*/token_ms_with_transfer", NOT_RECORDED, "no KV was seen to arrive between two decode steps that"
+         " follow on each other for a request", _STEPS_FIX),
+    Rule("/decode/*/token_ms_without_transfer", NOT_RECORDED, "no two decode steps follow on each other for a request"
+         " without KV arriving meanwhile", _STEPS_FIX),
+    Rule("/decode/*/slowdown_ratio", NOT_APPLICABLE, "no kernel of one name and grid ran at least 8 times in decode"
+         " steps while KV was received, and 8 times while none was"),
+    Rule("/prefill", NOT_RECORDED, "no device has both prefill steps with kernels and sends of KV that show when they"
+         " ran", _STEPS_FIX),
+    Rule("/prefill/*/layers/*/exposed_share", NOT_APPLICABLE, "the layer's sends took no time"),
+    Rule("/prefill/*/tail_ms", NOT_RECORDED, "no request is named both by a prefill step of the device and by a send"
+         " from it", _STEPS_FIX),
     Rule("/clocks", NOT_APPLICABLE, "one file has one clock"),
     *(Rule(f"/clocks/*/{name}", NOT_RECORDED, "the clocks of these files could not be aligned; `note` says why",
            "--clock utc, where PTP or NTP keeps them together") for name in (
