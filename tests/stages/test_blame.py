@@ -16,6 +16,7 @@ from nsysparse.metrics.cases import Case
 from nsysparse.metrics.findings import Grounds, findings
 from nsysparse.metrics.findings.ranking import MOST
 from nsysparse.metrics.measured import select
+from nsysparse.metrics.whatif import whatif
 from tests import factories
 
 MS = 1_000_000
@@ -64,10 +65,20 @@ def test_each_part_has_its_finding(part: str, blamed: str, kind: str) -> None:
     (finding,) = found.values()
     assert (finding.id, finding.kind, finding.severity) == (f"gap-{blamed}", kind, "high")
     assert finding.cost_ns == 400 * MS
-    assert "200.0 ms per request in the median, 100 % of the gap" in finding.title
+    assert "200.0 ms in the median of 2 requests, 100 % of all gaps" in finding.title
     assert "20.0 % of the way" in finding.evidence
     assert "the largest part of 2 of these gaps; worst: a, b" in finding.evidence
     assert finding.refs == ("/requests/a", "/requests/b")
+
+
+def test_what_cannot_be_told_apart_is_blamed_on_both() -> None:
+    """Receives ran, and nothing says whether KV crossed meanwhile: still the scheduler is not to blame."""
+    unsplit = replace(case("a", ready=100, pause=50), gap_ns=450 * MS, moving_ns=300 * MS)
+    assert unsplit.blame == "transfer"
+    assert sum(unsplit.parts.values()) == unsplit.gap_ns
+    assert set(told(unsplit)) == {"gap-transfer", "gap-scheduler", "gap-fragmentation"}
+    assert replace(unsplit, ready_ns=350 * MS, gap_ns=700 * MS).blame == "scheduler"
+    assert whatif([unsplit], None, []) is None
 
 
 def test_worst_first_and_as_severe_as_the_share_of_the_way() -> None:

@@ -74,7 +74,7 @@ def blamed_gaps(cases: Sequence[Case], ideas: Sequence[WhatIf]) -> list[Finding]
 
 
 def _blamed(part: str, cases: Sequence[Case], ideas: Sequence[WhatIf]) -> Finding | None:
-    lost = [case.parts[part] for case in cases]
+    lost = [case.parts[part] for case in cases if case.parts[part]]
     cost = sum(lost)
     if not cost:
         return None
@@ -94,7 +94,8 @@ def _blamed(part: str, cases: Sequence[Case], ideas: Sequence[WhatIf]) -> Findin
         id=f"gap-{part}",
         kind=told.kind,
         severity=how_bad,
-        title=f"{told.title} for {human_ns(middle(lost))} per request in the median, {human_share(of_gap)} of the gap",
+        title=f"{told.title} for {human_ns(middle(lost))} in the median of {counted(len(lost), 'request')},"
+        f" {human_share(of_gap)} of all gaps",
         evidence=f"{human_ns(cost)} over {counted(len(cases), 'request')} with a known gap{way}; the largest part of"
         f" {most:,} of these gaps; worst: {names}",
         cost_ns=cost,
