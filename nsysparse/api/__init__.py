@@ -1,0 +1,24 @@
+"""The stages, wired: the only place that knows their order.
+
+`options` is what can be asked; `reading` takes one trace through the first stages, `study` all of a run through the
+next; `reports` computes its metrics, `exports` its frames, and `looking` what needs no analysis.
+"""
+
+from nsysparse.api.exports import export_frame
+from nsysparse.api.looking import check_preset, inspect, prompt_lengths
+from nsysparse.api.options import Options, Progress, trace_ids
+from nsysparse.api.reports import analyse
+from nsysparse.api.study import Study, study_traces
+
+__all__ = [
+    "Options",
+    "Progress",
+    "Study",
+    "analyse",
+    "check_preset",
+    "export_frame",
+    "inspect",
+    "prompt_lengths",
+    "study_traces",
+    "trace_ids",
+]

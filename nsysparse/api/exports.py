@@ -1,0 +1,77 @@
+"""One frame over all exports, for other tools."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from nsysparse.analysis import (
+    PURPOSES,
+)
+from nsysparse.api.options import Options, Progress, check, silent, trace_ids
+from nsysparse.api.reading import normalised, read
+from nsysparse.api.study import study_traces
+from nsysparse.exchanges import as_timed, exchanges, of_transfers
+from nsysparse.frames import exported_gpu_ops, exported_scopes, exported_transfers
+from nsysparse.presets.loader import load
+from nsysparse.projection import project, work_of
+from nsysparse.scope_table import ScopeTable
+from nsysparse.source.extract import read_trace
+from nsysparse.source.trace import Trace
+
+
+def export_frame(
+    paths: Sequence[Path],
+    frame: str,
+    options: Options | None = None,
+    progress: Progress = silent,
+) -> pl.DataFrame:
+    """One frame over all exports, totally sorted; columns in docs/reference/frames.md.
+
+    Args:
+        paths: The .sqlite files.
+        frame: nvtx_ranges, scopes, gpu_ops, transfers, attributions or exchanges.
+        options: What is known beside the traces; of transfers, and of what is made from them, only those of its
+            purposes are exported. Without options all are.
+        progress: Is told what is being done.
+    """
+    asked = options or Options(purpose="all")
+    check(asked)
+    if frame in ("transfers", "attributions", "exchanges"):
+        study = study_traces(paths, asked, progress)
+        wanted = study.transfers.filter(pl.col("purpose").is_in(PURPOSES[asked.purpose]))
+        if frame == "exchanges":
+            return of_transfers(exchanges(as_timed(study.transfers)), wanted)
+        if frame == "transfers":
+            return exported_transfers(wanted)
+        return study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")
+    presets = load(asked.presets, asked.request_pattern)
+    parts: list[pl.DataFrame] = []
+    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
+        progress(f"reading {path.name}")
+        if frame == "scopes":
+            trace, scopes, _ = read(path, trace_id, presets, all_gpu_work=True)
+            parts.append(exported_scopes(_placed(trace, normalised(scopes, asked, Counter()))))
+            continue
+        trace = read_trace(path, trace_id, all_gpu_work=True)
+        if frame == "nvtx_ranges":
+            parts.append(project(trace.ranges, trace.labels, trace.gpu_ops))
+        else:
+            parts.append(exported_gpu_ops(trace.gpu_ops))
+    return pl.concat(parts)
+
+
+def _placed(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:
+    """Scopes that are no marks, with their texts and what ran on the GPU inside, in the order of the trace's ranges."""
+    spans = trace.ranges.filter(pl.col("style") != "mark").join(
+        scopes.filter().drop("process", "thread", "start_ns", "end_ns"),
+        on="range_id",
+        suffix="_held",
+        maintain_order="left",
+    )
+    return (
+        work_of(spans, trace.gpu_ops)
+        .join(trace.labels, on="label_id", maintain_order="left")
+        .with_columns(style="style_held")
+    )

@@ -1,0 +1,122 @@
+"""What a user can ask of an analysis, and what is refused before anything is read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nsysparse.analysis import (
+    CLOCK_MODES,
+    CONVENTIONS,
+    DEFAULT_PURPOSE,
+    DEFAULT_THRESHOLD,
+    PURPOSES,
+    UTC_ERROR_NS,
+)
+from nsysparse.errors import InputError, UsageError
+from nsysparse.request_ids import check_pattern
+from nsysparse.roles import ROLES
+from nsysparse.source.extract import shown_name
+
+Progress = Callable[[str], None]
+"""Is told what is being done, for people who wait."""
+
+
+def silent(_: str) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user can ask of an analysis; None means not given.
+
+    Attributes:
+        link: Link id from the catalogue, perhaps `…@bidirectional`.
+        peak_gb_s: One-direction peak in GB/s, instead of the catalogue's.
+        box: Machine id from the catalogue, which names the links within it and between two of them.
+        measured: What a bandwidth benchmark printed for the link: its practical ceiling.
+        model: Model id from the catalogue, or the path of a Hugging Face `config.json` or of its folder.
+        tp: Tensor-parallel ranks of the side that sends, for the bytes that its model says; 1 unless given.
+        kv_dtype: Type of cached values (`nsysparse.theory.dtypes`); 16-bit unless given.
+        wire_dtype: Their type while they cross; that of the cache unless given.
+        ttft: Which side emits the first token, one of `CONVENTIONS`; what marks or presets say unless given.
+        clock: How clocks of several traces are aligned, one of `CLOCK_MODES`.
+        utc_error_ns: How far the UTC of two hosts may be apart.
+        step_ns: The shortest and the longest decode step, for critical lengths.
+        layers: Number of layers, for annotations that say `layer=all`.
+        threshold: Share of the time to first token over which the KV gap is too much.
+        nccl_buffsize: NCCL_BUFFSIZE of the run in bytes, where it was not NCCL's default.
+        roles: Role (prefill, decode or mixed) by input: its file name, its stem or its trace id.
+        normalize_request: A pattern whose first group is what counts of a request's id.
+        overlap: Whether time alone may tell a layer or a request, where nothing else does.
+        purpose: Which purposes totals, links, layers and requests cover, a key of `PURPOSES`; the rest is excluded.
+        presets: Names of built-in presets, only which then speak; and preset files, which are stronger.
+        request_pattern: Finds the id of a request in the text of a range: its group `request`, else its first.
+    """
+
+    link: str | None = None
+    peak_gb_s: float | None = None
+    box: str | None = None
+    measured: Path | None = None
+    model: str | None = None
+    tp: int | None = None
+    kv_dtype: str | None = None
+    wire_dtype: str | None = None
+    ttft: str | None = None
+    clock: str = CLOCK_MODES[0]
+    utc_error_ns: int = UTC_ERROR_NS
+    step_ns: tuple[int, int] | None = None
+    layers: int | None = None
+    threshold: float = DEFAULT_THRESHOLD
+    purpose: str = DEFAULT_PURPOSE
+    nccl_buffsize: int | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    normalize_request: str | None = None
+    overlap: bool = False
+    presets: tuple[str, ...] = ()
+    request_pattern: str | None = None
+
+
+def check(asked: Options) -> None:
+    """Refuse, before anything is read, what no trace could make good."""
+    if asked.purpose not in PURPOSES:
+        raise InputError(f"There is no purpose {asked.purpose!r}.", f"Purposes are {', '.join(PURPOSES)}.")
+    for name, value, known in (("--ttft", asked.ttft, CONVENTIONS), ("--clock", asked.clock, CLOCK_MODES)):
+        if value is not None and value not in known:
+            raise UsageError(f"{name} {value}: there is no such way.", f"Say {' or '.join(known)}.")
+    if not 0 < asked.threshold < 1:
+        raise UsageError(f"--threshold {asked.threshold:g}: is no share between 0 and 1.", "Say for instance 0.2.")
+    if asked.normalize_request is not None:
+        check_pattern(asked.normalize_request)
+
+
+def trace_ids(paths: Sequence[Path]) -> list[str]:
+    """A short unique name for each input: its stem, numbered where stems repeat."""
+    names: list[str] = []
+    for path in paths:
+        stem = shown_name(path.stem)
+        name, number = stem, 1
+        while name in names:
+            number += 1
+            name = f"{stem}#{number}"
+        names.append(name)
+    return names
+
+
+def roles_by_trace(paths: Sequence[Path], roles: Mapping[str, str]) -> dict[str, str]:
+    """Role by trace id, for inputs named by file, stem or id.
+
+    Raises:
+        UsageError: A name means none of the inputs, a role does not exist, or a trace is given two.
+    """
+    told: dict[str, str] = {}
+    names = dict(zip(trace_ids(paths), paths, strict=True))
+    for name, role in roles.items():
+        if role not in ROLES:
+            raise UsageError(f"There is no role {role!r}.", f"Roles are {', '.join(ROLES)}.")
+        meant = [each for each, path in names.items() if name in (each, path.name, path.stem, str(path))]
+        if not meant:
+            raise UsageError(f"--role {name}: is none of the traces.", f"They are {', '.join(names)}.")
+        if any(told.get(each, role) != role for each in meant):
+            raise UsageError(f"--role {name}: the trace is given two roles.", "Leave one out, or say mixed.")
+        told |= dict.fromkeys(meant, role)
+    return told

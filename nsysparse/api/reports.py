@@ -1,0 +1,151 @@
+"""The whole analysis of a run: metrics over a study, with what was asked and assumed."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from nsysparse.analysis import (
+    CLOCK_MODES,
+    DEFAULT_PURPOSE,
+    DEFAULT_THRESHOLD,
+    UTC_ERROR_NS,
+    Analysis,
+    Notice,
+    Setting,
+    TraceFacts,
+)
+from nsysparse.api.options import Options, Progress, check, silent
+from nsysparse.api.study import Study, study_traces
+from nsysparse.catalog.entries import Model
+from nsysparse.catalog.loader import find_model, shown_model
+from nsysparse.measured.loader import read_measured
+from nsysparse.metrics.assemble import assemble
+from nsysparse.metrics.journeys import Journeys
+from nsysparse.metrics.measured import select
+from nsysparse.paths import find_paths, kv_sides
+from nsysparse.source.extract import shown_name
+from nsysparse.source.trace import Trace
+from nsysparse.theory.critical import STEP_NS
+from nsysparse.theory.dtypes import default_type
+from nsysparse.theory.practical import with_measured
+from nsysparse.theory.references import References, references
+from nsysparse.theory.served import served
+from nsysparse.transports.nccl import BUFFER_BYTES
+from nsysparse.units import NS_PER_MS
+
+
+def analyse(paths: Sequence[Path], options: Options | None = None, progress: Progress = silent) -> Analysis:
+    """Analyse one or more exports.
+
+    Args:
+        paths: The .sqlite files.
+        options: What to compare with.
+        progress: Is told what is being done, for people who wait.
+
+    Raises:
+        NsysparseError: A file cannot be used, or an option names something unknown.
+    """
+    asked = options or Options()
+    check(asked)
+    model = find_model(asked.model) if asked.model else None
+    as_served = served(model, asked.tp, asked.kv_dtype, asked.wire_dtype)
+    references(asked.link, asked.peak_gb_s, asked.box, (), ())  # a name that is none is told before anything is read
+    ceiling = None if asked.measured is None else read_measured(asked.measured)
+    study = study_traces(paths, asked, progress)
+    progress("computing metrics")
+    facts = [_facts(trace, study.roles) for trace in study.traces]
+    gpus = [gpu.name for each in facts for gpu in each.gpus]
+    known = references(asked.link, asked.peak_gb_s, asked.box, gpus, [each.trace_id for each in facts])
+    if ceiling is not None and asked.measured is not None:
+        known = with_measured(known, ceiling, asked.measured)
+    return assemble(
+        select(study.transfers, study.shares, asked.purpose, pl.concat([trace.counters for trace in study.traces])),
+        facts,
+        _journeys(study, asked.threshold),
+        _settings(asked, study, model, known),
+        _notice(study.traces),
+        study.anomalies,
+        as_served,
+        known,
+    )
+
+
+def _journeys(study: Study, threshold: float) -> Journeys:
+    """What is known of the requests' ways to their first tokens."""
+    convention = study.convention.value
+    return Journeys(
+        announced=study.requests,
+        paths=find_paths(study.engine, study.clocks),
+        sides=kv_sides(study.engine),
+        steps=study.engine.steps,
+        held=study.engine.held,
+        work=pl.concat([trace.work for trace in study.traces]),
+        compute=pl.concat([trace.compute for trace in study.traces]),
+        clocks=study.clocks,
+        convention=convention if isinstance(convention, str) else None,
+        threshold=threshold,
+    )
+
+
+def _facts(trace: Trace, roles: Mapping[str, tuple[str | None, str | None]]) -> TraceFacts:
+    role, source = roles.get(trace.trace_id, (None, None))
+    return TraceFacts(
+        trace_id=trace.trace_id,
+        file=trace.file,
+        nsys_version=trace.nsys_version,
+        schema_version=trace.schema_version,
+        role=role,
+        role_source=source,
+        duration_ns=trace.duration_ns,
+        gpus=trace.gpus,
+        capabilities=trace.capabilities,
+    )
+
+
+def _notice(traces: Sequence[Trace]) -> Notice | None:
+    labels = sorted({trace.synthetic.removeprefix("synthetic: ") for trace in traces if trace.synthetic})
+    return Notice("synthetic", "; ".join(labels)) if labels else None
+
+
+def _link_setting(asked: Options, known: References) -> Setting:
+    """The link as named, or what is assumed of GPUs of one trace."""
+    if asked.link is not None:
+        return Setting(asked.link, "option")
+    if known.assumption and known.within is not None and asked.box is None:
+        return Setting(known.within.link_id, f"assumed: {known.assumption}")
+    return Setting(None, "not given")
+
+
+def _settings(asked: Options, study: Study, model: Model | None, known: References) -> dict[str, Setting]:
+    def given(value: object) -> Setting:
+        return Setting(value, "option" if value is not None else "not given")
+
+    return {
+        "purpose": Setting(asked.purpose, "default" if asked.purpose == DEFAULT_PURPOSE else "option"),
+        "threshold": Setting(asked.threshold, "default" if asked.threshold == DEFAULT_THRESHOLD else "option"),
+        "link": _link_setting(asked, known),
+        "peak_gb_s": given(asked.peak_gb_s),
+        "box": Setting(asked.box, f"option: {known.assumption}") if asked.box else given(None),
+        "measured": given(shown_name(asked.measured.name) if asked.measured else None),
+        "model": Setting(shown_model(model), f"option{f': {model.note}' if model.note else ''}")
+        if model
+        else given(None),
+        "tp": Setting(asked.tp or 1, "option" if asked.tp else "default"),
+        "kv_dtype": Setting(asked.kv_dtype or default_type().id, "option" if asked.kv_dtype else "default"),
+        "wire_dtype": given(asked.wire_dtype),
+        "step_ms": Setting([step / 1e6 for step in asked.step_ns or STEP_NS], "option" if asked.step_ns else "default"),
+        "presets": Setting(list(study.presets), "option" if asked.presets else "detected"),
+        "request_pattern": given(asked.request_pattern),
+        "normalize_request": given(asked.normalize_request),
+        "overlap_attribution": Setting(asked.overlap, "option" if asked.overlap else "default"),
+        "roles": given(", ".join(f"{name}={role}" for name, role in sorted(asked.roles.items())) or None),
+        "layers": given(asked.layers),
+        "nccl_buffsize": Setting(asked.nccl_buffsize or BUFFER_BYTES, "option" if asked.nccl_buffsize else "default"),
+        "time_range": Setting(None, "not in this version"),
+        "ttft": study.convention,
+        "clock": Setting(asked.clock, "default" if asked.clock == CLOCK_MODES[0] else "option"),
+        "utc_error_ms": Setting(
+            asked.utc_error_ns / NS_PER_MS, "default" if asked.utc_error_ns == UTC_ERROR_NS else "option"
+        ),
+    }
