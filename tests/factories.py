@@ -11,8 +11,10 @@ from nsysparse.analysis import (
     AnalysisWarning,
     Capability,
     Cell,
+    Clock,
     CounterCheck,
     Coverage,
+    DecodeDevice,
     Distribution,
     Excluded,
     Finding,
@@ -23,6 +25,9 @@ from nsysparse.analysis import (
     MessageSize,
     Notice,
     Port,
+    PrefillDevice,
+    PrefillLayer,
+    PromptBucket,
     PurposeTotals,
     Reason,
     Request,
@@ -32,9 +37,11 @@ from nsysparse.analysis import (
     TraceFacts,
     Unattributed,
     Verdict,
+    WhatIf,
 )
 
 LINE_RATE, CEILING = 50.0, 47.4
+MS = 1_000_000
 _SEND, _RECV = "prefill:gpu{}", "decode:gpu{}"
 
 
@@ -172,6 +179,59 @@ def request(request_id: str = "req-0", **changes: object) -> Request:
         missing="no-prefill-step",
     )
     return replace(plain, **changes)
+
+
+def clock(base: str = "prefill", other: str = "decode", **changes: object) -> Clock:
+    """An estimated clock; `changes` replace facts."""
+    return replace(Clock(base, other, "estimated", 3_202_072, 41_000, 18.2, False, 132, "by 132 pairs"), **changes)
+
+
+def decode_device(**changes: object) -> DecodeDevice:
+    """A decode device of which everything is known."""
+    whole = DecodeDevice(
+        trace_id="decode",
+        device_id=0,
+        gpu="gpu0",
+        basis="steps",
+        step_count=56,
+        active_ns=190 * MS,
+        idle_ns=60 * MS,
+        idle_share=60 / 190,
+        by_reason={
+            "kv_ready": 6 * MS,
+            "transfer": 20 * MS,
+            "prefill_running": 18 * MS,
+            "between_steps": 3 * MS,
+            "no_request": 12 * MS,
+            "unknown": MS,
+        },
+        idle_while_pending_ns=26 * MS,
+        delayed_step_count=4,
+        delayed_ns=18 * MS,
+        token_ms_with_transfer=Distribution(20, 2.4, 2.6, 2.9, 3.0, 2.3, 3.1),
+        token_ms_without_transfer=Distribution(30, 2.2, 2.4, 2.6, 2.7, 2.1, 2.8),
+        slowdown_ratio=1.25,
+        slowdown_kernel_count=310,
+    )
+    return replace(whole, **changes)
+
+
+def prefill_device(**changes: object) -> PrefillDevice:
+    """A prefill device with two layers."""
+    whole = PrefillDevice(
+        trace_id="prefill",
+        device_id=0,
+        gpu="gpu0",
+        step_count=14,
+        step_ns=130 * MS,
+        stall_ns=6 * MS,
+        stall_share=6 / 130,
+        send_ns=36 * MS,
+        exposed_ns=9 * MS,
+        layers=(PrefillLayer(0, 18 * MS, 3 * MS, 15 * MS, 1 / 6), PrefillLayer(1, 18 * MS, 6 * MS, 12 * MS, 1 / 3)),
+        tail_ms=Distribution(12, 0.2, 0.9, 2.0, 2.4, 0.0, 2.5),
+    )
+    return replace(whole, **changes)
 
 
 def layer(index: int, cells: Sequence[Cell], **changes: object) -> Layer:
@@ -336,6 +396,25 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
             ),
         ),
         warnings=(AnalysisWarning("negative-duration", "ranges that end before they start were ignored", 3),),
+        clocks=(clock(),),
+        decode=(decode_device(),),
+        prefill=(prefill_device(),),
+        whatif=(
+            WhatIf("link:ib-xdr", 12 * MS, 8 * MS, None, requests, "wire time over twice the rate", "costs adapters"),
+            WhatIf("wire-fp8", 13 * MS, 7 * MS, 2 * MS, requests, "half the bytes", "accuracy is not measured here"),
+        ),
+        prompts=(
+            PromptBucket(
+                512,
+                1024,
+                3,
+                1,
+                Distribution(3, 9.0, 10.0, 12.0, 12.0, 8.0, 12.0),
+                Distribution(3, 0.1, 0.2, 0.3, 0.3, 0.1, 0.3),
+                None,
+            ),
+        ),
+        worst=tuple(each.request_id for each in sorted(by_request, key=lambda each: -(each.kv_gap_share or 0))[:10]),
         reasons=(
             Reason("/links/0/peak_gb_s", "no-link", "no link is named", "--link ID or --peak GB/S"),
             *(
@@ -370,6 +449,16 @@ def _rich_request(name: str, place: int, cells: Sequence[Cell]) -> Request:
         prompt_tokens=_tokens(place),
         kv_gap_ns=gap if is_known else None,
         kv_gap_share=share if is_known else None,
+        path_ns=gap + 20 * MS if is_known else None,
+        path_basis="arrival" if is_known else None,
+        prefill_ns=18 * MS,
+        handoff_ns=MS if is_known else None,
+        first_decode_ns=2 * MS if is_known else None,
+        span={"rank": 1, "wire_ns": wire, "peer_wait_ns": time - wire, "gap_ns": 0} if is_known else None,
+        transfer_span_ns=time if is_known else None,
+        ready_to_decode_ns=400_000 if is_known else None,
+        blame="link" if is_known else None,
+        missing="" if is_known else "cut",
         verdict=verdict if is_known else "unknown",
         uncertainty_ns=2_100_000 if is_known else None,
     )
@@ -458,6 +547,7 @@ def unknown() -> Analysis:
             "threshold": Setting(0.2, "default"),
             "link": Setting(None, "default"),
             "presets": Setting(("vllm", "nccl"), "detected"),
+            "ttft": Setting(None, "not given"),
         },
         totals=Totals(
             movement_count=0,
@@ -534,7 +624,13 @@ def hostile(name: str) -> Analysis:
         ),
         verdict=replace(base.verdict, text=f"KV transfer of {name} is over the threshold."),
         notice=Notice("partial", f"Read only {name}."),
-        settings={"request_pattern": Setting(name, "option")},
+        settings={"request_pattern": Setting(name, "option"), "ttft": Setting("decode-emits-first", name)},
+        worst=(name,),
+        summary={"kv_gap_ms": Distribution(1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)},
+        clocks=(clock(name, name, note=name),),
+        decode=(decode_device(trace_id=name, gpu=name),),
+        prefill=(prefill_device(trace_id=name, gpu=name),),
+        whatif=(WhatIf(name, 1, 1, None, 1, name, name),),
         links=(link(link_key=name, link_name=name, src=name, dst=name, communicator=name, peak_source=name),),
         ports=(Port(name, 0, name, "egress", 1, 1, 1.0, name),),
         counters=(CounterCheck(name, "gpu_metrics", name, name, "egress", 1, 1, 1, 1.0, name),),

@@ -103,7 +103,20 @@ def test_no_label_is_without_bound_unless_asked_for() -> None:
         name for each in read(render(factories.rich())).values() for sample in each.samples for name in sample.labels
     }
     assert "request" not in labels
-    assert labels <= {"version", "notice", "role", "link", "le", "reason", "src", "dst", "transport", "basis"}
+    assert labels <= {
+        "version",
+        "notice",
+        "role",
+        "link",
+        "le",
+        "reason",
+        "src",
+        "dst",
+        "transport",
+        "basis",
+        "trace",
+        "gpu",
+    }
     assert len(render(factories.rich(requests=200)).splitlines()) == len(render(factories.rich()).splitlines())
 
 
