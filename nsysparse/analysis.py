@@ -252,6 +252,7 @@ class Request:
     `path_basis` says whether the path begins with its arrival or its prefill. `missing` says why its gap, or its share,
     is not known, and is empty where both are. `blame` is what most of the gap is made of: link, wait, transfer (one
     of these two), fragmentation, handoff or scheduler. `attempt_count` is how often its whole KV was sent.
+    `uncertainties` says how far each time that rests on two clocks may be off, `uncertainty_ns` the KV gap.
     """
 
     request_id: str
@@ -292,6 +293,9 @@ class Request:
     attempt_count: int | None
     blame: str | None
     missing: str
+    kv_gap_share_low: float | None
+    kv_gap_share_high: float | None
+    uncertainties: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ With tensor-parallel ranks an event is that of the rank that was first (starts, 
 receive, the first decode step's end). Ranks of several traces are compared where their clocks could be aligned.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -78,7 +78,10 @@ def find_paths(seen: Seen, clocks: Clocks) -> pl.DataFrame:
     paths = pl.DataFrame({"request_id": requests})
     for event in EVENTS:
         mine = told.filter(event=event).select(
-            "request_id", pl.col("at_ns").alias(f"{event}_ns"), pl.col("trace_id").alias(f"{event}_trace")
+            "request_id",
+            pl.col("at_ns").alias(f"{event}_ns"),
+            pl.col("trace_id").alias(f"{event}_trace"),
+            pl.col("doubt_ns").alias(f"{event}_doubt_ns"),
         )
         paths = paths.join(mine, on="request_id", how="left", maintain_order="left")
     for phase, rows in (("prefill", prefill), ("decode", decode)):
@@ -167,19 +170,48 @@ def _of_each_trace(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _agreed(events: pl.DataFrame, clocks: Clocks) -> pl.DataFrame:
-    """One row for each event of a request; none where several traces hold it whose clocks could not be aligned."""
-    several = pl.len().over("request_id", "event") > 1
-    single = events.filter(~several)
-    pick: dict[str, Callable[[list[int]], int]] = {FIRST: min, LAST: max}
-    chosen: list[tuple[str, str, str, int]] = []
-    ranked = events.filter(several).sort("request_id", "event", "trace_id")
-    for (request, event), rows in ranked.group_by("request_id", "event", maintain_order=True):
-        traces, times = rows["trace_id"].to_list(), rows["at_ns"].to_list()
-        offsets = [clocks.between(traces[0], trace) for trace in traces]
-        there = [None if offset is None else offset.to_base(at) for offset, at in zip(offsets, times, strict=True)]
-        if None in there:
-            continue
-        on_base = [at for at in there if at is not None]
-        place = on_base.index(pick[EVENTS[str(event)]](on_base))
-        chosen.append((str(request), str(event), traces[place], times[place]))
-    return pl.concat([single.select(list(_EVENT)), pl.DataFrame(chosen, schema=_EVENT, orient="row")])
+    """One row for each event of a request; none where several traces hold it whose clocks could not be aligned.
+
+    Of several the first, or the last, on one clock. `doubt_ns` is how far the others may lie beyond it, as far as
+    clocks can tell.
+    """
+    key = ["request_id", "event"]
+    several = pl.len().over(key) > 1
+    single = events.filter(~several).with_columns(doubt_ns=pl.lit(0, pl.Int64))
+    ranks = events.filter(several).with_columns(base=pl.col("trace_id").min().over(key))
+    there = _on_clock(ranks, "base", clocks)
+    known = there.filter(pl.col("on_base").is_not_null().all().over(key))
+    low = pl.col("event").is_in([name for name, which in EVENTS.items() if which == FIRST])
+    ahead = pl.when(low).then("on_base").otherwise(-pl.col("on_base"))
+    chosen = known.sort(*key, ahead, "trace_id").unique(key, keep="first", maintain_order=True)
+    beside = _on_clock(
+        known.select(*key, "trace_id", "at_ns").join(
+            chosen.select(*key, taken="trace_id", taken_ns="at_ns"), on=key, maintain_order="left"
+        ),
+        "taken",
+        clocks,
+    )
+    sign = pl.when(low).then(-1).otherwise(1)
+    beyond = pl.col("apart_ns") + sign * (pl.col("on_base") - pl.col("taken_ns"))
+    doubts = beside.group_by(key).agg(
+        doubt_ns=pl.when(pl.col("trace_id") != pl.col("taken")).then(beyond.clip(lower_bound=0)).max()
+    )
+    settled = chosen.join(doubts, on=key, maintain_order="left")
+    return pl.concat([each.select(*_EVENT, "doubt_ns") for each in (single, settled)])
+
+
+def _on_clock(rows: pl.DataFrame, base: str, clocks: Clocks) -> pl.DataFrame:
+    """Add `on_base`, `at_ns` on the clock of the trace in the column `base`, and `apart_ns`, how far that may be off.
+
+    Null where the two could not be aligned.
+    """
+    parts = [rows.with_columns(on_base=pl.lit(None, pl.Int64), apart_ns=pl.lit(None, pl.Int64)).clear()]
+    for (ours, theirs), part in rows.group_by(base, "trace_id", maintain_order=True):
+        offset = clocks.between(str(ours), str(theirs))
+        at, apart = (None, None) if offset is None else (offset.expr_to_base(pl.col("at_ns")), offset.uncertainty_ns)
+        parts.append(
+            part.with_columns(
+                on_base=pl.lit(None, pl.Int64) if at is None else at, apart_ns=pl.lit(apart, dtype=pl.Int64)
+            )
+        )
+    return pl.concat(parts)

@@ -62,6 +62,10 @@ def human_ns(ns: int | None) -> str:
     return UNKNOWN if ns is None else _in_unit(ns, _TIME_UNITS)
 
 
+FINEST_PERCENT = 0.05
+"""Less does not show in one decimal."""
+
+
 def within(value: float, doubt: float) -> str:
     """A value that may be off by `doubt`, no finer than that: `9.6 ± 0.7`; `≤ 1.4` where the doubt exceeds it.
 

@@ -177,6 +177,9 @@ def request(request_id: str = "req-0", **changes: object) -> Request:
         attempt_count=None,
         blame=None,
         missing="no-prefill-step",
+        kv_gap_share_low=None,
+        kv_gap_share_high=None,
+        uncertainties={},
     )
     return replace(plain, **changes)
 
@@ -449,6 +452,9 @@ def _rich_request(name: str, place: int, cells: Sequence[Cell]) -> Request:
         prompt_tokens=_tokens(place),
         kv_gap_ns=gap if is_known else None,
         kv_gap_share=share if is_known else None,
+        kv_gap_share_low=share - 0.03 if is_known else None,
+        kv_gap_share_high=share + 0.03 if is_known else None,
+        uncertainties={"kv_gap_ns": 2_100_000, "path_ns": 2_100_000} if is_known else {},
         path_ns=gap + 20 * MS if is_known else None,
         path_basis="arrival" if is_known else None,
         prefill_ns=18 * MS,

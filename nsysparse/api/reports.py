@@ -23,7 +23,7 @@ from nsysparse.measured.loader import read_measured
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
-from nsysparse.paths import find_paths, kv_sides
+from nsysparse.paths import find_paths, kv_sides, spans
 from nsysparse.source.extract import shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.critical import STEP_NS
@@ -83,6 +83,7 @@ def _journeys(study: Study, threshold: float) -> Journeys:
         work=pl.concat([trace.work for trace in study.traces]),
         compute=pl.concat([trace.compute for trace in study.traces]),
         clocks=study.clocks,
+        spans=spans(study.engine),
         convention=convention if isinstance(convention, str) else None,
         threshold=threshold,
     )

@@ -45,14 +45,15 @@ class Clocks:
 
     def rows(self, order: Sequence[str]) -> tuple[Clock, ...]:
         """One row for every trace but the first, which is the base of all."""
-        return tuple(self._row(order[0], other) for other in order[1:])
+        return tuple(self.row(order[0], other) for other in order[1:])
 
     def _from(self, base: str) -> dict[str, Offset]:
         """All clocks that can be reached from one; by what nothing verifies only those that nothing else ties to it."""
         verified = [edge for edge in self.edges if edge.method != UTC_UNVERIFIED]
         return _reached(base, self.edges) | _reached(base, verified)
 
-    def _row(self, base: str, other: str) -> Clock:
+    def row(self, base: str, other: str) -> Clock:
+        """How the clock of one trace stands against that of another, or why that is not known."""
         offset = self.between(base, other)
         ours, theirs = self.anchors[base], self.anchors[other]
         if offset is None:

@@ -49,6 +49,7 @@ class StepRequests(dy.Schema):
 
 
 _WHERE = "the trace on whose clock that is"
+_DOUBT = "how far another rank's, seen by another trace, may lie beyond it; 0 where none can"
 
 
 class Paths(dy.Schema):
@@ -57,19 +58,27 @@ class Paths(dy.Schema):
     request_id = dy.String(nullable=False, primary_key=True, metadata={"about": "the request"})
     arrival_ns = dy.Int64(nullable=True, metadata={"about": "its arrival"})
     arrival_trace = dy.String(nullable=True, metadata={"about": _WHERE})
+    arrival_doubt_ns = dy.Int64(nullable=True, metadata={"about": _DOUBT})
     prefill_start_ns = dy.Int64(nullable=True, metadata={"about": "start of its first prefill step"})
     prefill_start_trace = dy.String(nullable=True, metadata={"about": _WHERE})
+    prefill_start_doubt_ns = dy.Int64(nullable=True, metadata={"about": _DOUBT})
     prefill_end_ns = dy.Int64(nullable=True, metadata={"about": "end of its last prefill step"})
     prefill_end_trace = dy.String(nullable=True, metadata={"about": _WHERE})
+    prefill_end_doubt_ns = dy.Int64(nullable=True, metadata={"about": _DOUBT})
     first_send_ns = dy.Int64(nullable=True, metadata={"about": "when the first byte of its KV could leave"})
     first_send_trace = dy.String(nullable=True, metadata={"about": _WHERE})
+    first_send_doubt_ns = dy.Int64(nullable=True, metadata={"about": _DOUBT})
     last_recv_ns = dy.Int64(nullable=True, metadata={"about": "when the last of its KV had arrived"})
     last_recv_trace = dy.String(nullable=True, metadata={"about": _WHERE})
+    last_recv_doubt_ns = dy.Int64(nullable=True, metadata={"about": _DOUBT})
     decode_start_ns = dy.Int64(nullable=True, metadata={"about": "start of its first decode step"})
     decode_start_trace = dy.String(nullable=True, metadata={"about": _WHERE})
+    decode_start_doubt_ns = dy.Int64(nullable=True, metadata={"about": _DOUBT})
     decode_end_ns = dy.Int64(nullable=True, metadata={"about": "end of that step"})
     decode_end_trace = dy.String(nullable=True, metadata={"about": _WHERE})
+    decode_end_doubt_ns = dy.Int64(nullable=True, metadata={"about": _DOUBT})
     last_token_ns = dy.Int64(nullable=True, metadata={"about": "end of its last decode step"})
     last_token_trace = dy.String(nullable=True, metadata={"about": _WHERE})
+    last_token_doubt_ns = dy.Int64(nullable=True, metadata={"about": _DOUBT})
     prefill_steps = dy.UInt32(nullable=False, metadata={"about": "prefill steps that hold it, on the rank with most"})
     decode_steps = dy.UInt32(nullable=False, metadata={"about": "decode steps that hold it, on the rank with most"})

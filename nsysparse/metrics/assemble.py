@@ -128,9 +128,13 @@ def assemble(
 
 
 def _clocks(journeys: Journeys, traces: Sequence[TraceFacts]) -> tuple[Clock, ...] | None:
-    """How the clocks of all files stand against the first one's; None of one file."""
+    """How the clocks of all files stand against the first one's, and of those two that gaps rest on; None of one file."""
     order = [trace.trace_id for trace in traces]
-    return journeys.clocks.rows(order) if len(order) > 1 else None
+    if len(order) == 1:
+        return None
+    used = journeys.paths.select("prefill_end_trace", "decode_start_trace").drop_nulls().unique().sort(pl.all())
+    others = [(base, other) for base, other in used.rows() if base != other and order[0] not in (base, other)]
+    return (*journeys.clocks.rows(order), *(journeys.clocks.row(base, other) for base, other in others))
 
 
 def _blamed(found: Sequence[Request], known_gaps: Sequence[Case]) -> tuple[Request, ...]:

@@ -1,10 +1,17 @@
-"""How often the KV of a request was sent as a whole: engines send again when a transfer failed."""
+"""How often the KV of a request was sent as a whole: engines send again when a transfer failed.
+
+Several messages of one size per layer are no proof: K and V, or blocks, are sent so. A repetition shows in the order,
+all layers once and then all again, and in that other requests have fewer messages per layer.
+"""
 
 import polars as pl
 
 from nsysparse.metrics.measured import Measured
 
-_LANE = ["request_id", "layer", "trace_id", "process", "communicator", "rank", "peer", "gpu"]
+_LANE = ["request_id", "trace_id", "process", "communicator", "rank", "peer", "gpu"]
+_LEAST_LAYERS = 2
+_LEAST_REQUESTS = 3
+"""So many must be known before their fewest messages per layer count as what one attempt takes."""
 
 
 def attempts(measured: Measured, prefill_steps: pl.DataFrame) -> dict[str, int]:
@@ -15,23 +22,57 @@ def attempts(measured: Measured, prefill_steps: pl.DataFrame) -> dict[str, int]:
         prefill_steps: `request_id` and `prefill_steps`: a prompt that is computed in chunks may be sent in as many.
 
     Returns:
-        Requests of which every layer was sent equally often between the same two ends, each time with the same size. A
-        number that chunks explain is 1.
+        Requests whose layers, two at least, crossed equally often between the same two ends, each with one size. What
+        one attempt takes is the fewest messages per layer of any request, where three are known; else 1, and of
+        requests with more nothing is said.
+    """
+    rounds = _rounds(measured)
+    if rounds.is_empty():
+        return {}
+    told = rounds.join(prefill_steps.select("request_id", "prefill_steps"), on="request_id", maintain_order="left")
+    fewest = told["count"].min()
+    least = fewest if told.height >= _LEAST_REQUESTS and isinstance(fewest, int) else 1
+    found: dict[str, int] = {}
+    for request, count, in_order, steps in told.select("request_id", "count", "in_order", "prefill_steps").iter_rows():
+        if count == least:
+            found[request] = 1
+        elif count % least == 0 and in_order:
+            again, chunks = count // least, max(steps, 1)
+            found[request] = again // chunks if again % chunks == 0 else again
+        elif steps > 1 and count % (least * steps) == 0:
+            found[request] = 1
+    return found
+
+
+def _rounds(measured: Measured) -> pl.DataFrame:
+    """Per request how often each of its layers crossed, and whether all did so once before any did again.
+
+    Only requests whose layers crossed equally often, of one known size each: `request_id`, `count`, `in_order`.
     """
     known = measured.shares.filter(pl.col("layer").is_not_null() & pl.col("request_id").is_not_null())
     moved = known.select("transfer_id", "request_id", "layer", size="bytes").join(
-        measured.movements.select("transfer_id", *(name for name in _LANE if name not in ("request_id", "layer"))),
-        on="transfer_id",
+        measured.movements.select("transfer_id", *_LANE[1:], "call_start_ns", "start_ns"), on="transfer_id"
     )
-    lanes = moved.group_by(_LANE).agg(count=pl.col("transfer_id").n_unique(), sizes=pl.col("size").n_unique())
-    even = (
-        lanes.group_by("request_id")
-        .agg(low=pl.col("count").min(), high=pl.col("count").max(), sizes=pl.col("sizes").max())
-        .filter(pl.col("low") == pl.col("high"))
-        .join(prefill_steps.select("request_id", chunks=pl.max_horizontal("prefill_steps", 1)), on="request_id")
+    issued = pl.coalesce("call_start_ns", "start_ns")
+    numbered = moved.sort(*_LANE, issued, "transfer_id").with_columns(
+        turn=pl.int_range(pl.len()).over(*_LANE, "layer"), place=pl.int_range(pl.len()).over(_LANE)
     )
-    found: dict[str, int] = {}
-    for request, count, _, sizes, chunks in even.sort("request_id").iter_rows():
-        again = count if sizes == 1 else 1
-        found[request] = again // chunks if again % chunks == 0 else again if chunks == 1 else 1
-    return found
+    layers = numbered.group_by(*_LANE, "layer").agg(
+        count=pl.len(), same=(pl.col("size").n_unique() == 1) & (pl.col("size").null_count() == 0)
+    )
+    turns = numbered.group_by(*_LANE, "turn").agg(first=pl.col("place").min(), last=pl.col("place").max())
+    ordered = turns.sort(*_LANE, "turn").with_columns(
+        after=(pl.col("first") > pl.col("last").shift(1).over(_LANE)).fill_null(value=True)
+    )
+    tally = (
+        layers.group_by("request_id")
+        .agg(
+            low=pl.col("count").min(),
+            high=pl.col("count").max(),
+            same=pl.col("same").all(),
+            layer_count=pl.col("layer").n_unique(),
+        )
+        .join(ordered.group_by("request_id").agg(in_order=pl.col("after").all()), on="request_id")
+        .filter(pl.col("low") == pl.col("high"), "same", pl.col("layer_count") >= _LEAST_LAYERS)
+    )
+    return tally.select("request_id", "in_order", count=pl.col("low").cast(pl.Int64)).sort("request_id")

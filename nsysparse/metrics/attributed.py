@@ -59,6 +59,7 @@ def requests(measured: Measured, announced: pl.DataFrame, known: Shipment | None
                 prefill_step_count=0,
                 decode_step_count=0,
                 missing=NO_PREFILL,
+                uncertainties={},
                 **dict.fromkeys(_PATH),
             )
         )
@@ -69,7 +70,7 @@ _PATH = (
     "span", "gap_ns", "exposed_to_request_ns", "queue_ns", "prefill_ns", "handoff_ns",
     "overlap_ns", "transfer_span_ns", "ready_to_decode_ns", "first_decode_ns", "path_ns", "kv_gap_ns", "kv_gap_share",
     "ttft_ns", "ttft_convention", "tpot_impact_ns", "uncertainty_ns", "clock", "path_basis", "tpot_ns",
-    "tpot_without_gap_ns", "attempt_count", "blame",
+    "tpot_without_gap_ns", "attempt_count", "blame", "kv_gap_share_low", "kv_gap_share_high",
 )  # fmt: skip
 
 

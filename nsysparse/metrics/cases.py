@@ -23,6 +23,8 @@ FRAGMENTATION, HANDOFF, SCHEDULER = "fragmentation", "handoff", "scheduler"
 """What a gap is made of, and so who is to blame: the wire, the peer that was late, either of these where they cannot be
 told apart; pauses between transfers, the sender that began late, and the decode side that did not start though it
 could."""
+_MOST_DOUBT = 0.1
+"""Of a gap: where its clocks may be off by more, pauses between transfers are not told from transfers."""
 PARTS = (LINK, WAIT, TRANSFER, FRAGMENTATION, HANDOFF, SCHEDULER)
 
 
@@ -39,6 +41,7 @@ class Case:
         pause_ns: Pauses between its transfers.
         handoff_ns: Until its first send.
         ready_ns: From its last receive to the decode step.
+        doubt_ns: How far the clocks may be off that the gap rests on.
         overlap_ns: How far its first send came before the end of its prefill.
         path_ns: Its whole way to the first decoded token; None where its beginning lies outside the capture.
         first_decode_ns: Length of that decode step.
@@ -63,6 +66,7 @@ class Case:
     overlap_ns: int = 0
     path_ns: int | None = None
     moving_ns: int = 0
+    doubt_ns: int = 0
     first_decode_ns: int | None = None
     prompt_tokens: int | None = None
     attempt_count: int | None = None
@@ -99,9 +103,10 @@ class Case:
 
     @property
     def blame(self) -> str | None:
-        """What most of the gap is made of; None where there is no gap."""
-        parts = self.parts
-        return max(parts, key=lambda name: parts[name]) if self.gap_ns else None
+        """What most of the gap is made of; None where there is no gap, or the clocks may turn which part is largest."""
+        most, second, *_ = sorted(self.parts.items(), key=lambda part: -part[1])
+        sure = most[1] - second[1] > self.doubt_ns or not second[1]
+        return most[0] if most[1] and sure else None
 
 
 def cases(
@@ -158,11 +163,20 @@ def _case(request: Request) -> Case | None:
     if len(known) < len(parts):
         return None
     gap, whole, pause, handoff, ready = known
+    doubt = request.uncertainty_ns or 0
+    if gap <= doubt:
+        return None
     wire, wait = span["wire_ns"], span["peer_wait_ns"]
-    apart = wire is not None and wait is not None
+    # What the clocks are off looks like pauses.
+    apart = wire is not None and wait is not None and doubt <= _MOST_DOUBT * gap
+    if not apart:
+        wire, wait = 0, 0
+    if doubt > _MOST_DOUBT * gap:
+        pause = 0
     return Case(
         request.request_id, gap, wire or 0, wait or 0, pause, handoff, ready,
         moving_ns=0 if apart else whole - pause,
+        doubt_ns=doubt,
         overlap_ns=request.overlap_ns or 0,
         path_ns=request.path_ns,
         first_decode_ns=request.first_decode_ns,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import polars as pl
 
 from nsysparse.analysis import PREFILL_FIRST, Request, Verdict
-from nsysparse.metrics.path import CUT, ONE_CLOCK, shares_within
-from nsysparse.units import counted, human_ns, human_share, human_within, within
+from nsysparse.metrics.path import CUT, ONE_CLOCK, judged
+from nsysparse.units import FINEST_PERCENT, counted, human_ns, human_share, human_within, within
 
 _MEDIAN = 0.5
 
@@ -34,17 +34,14 @@ def gap_verdict(requests: Sequence[Request], threshold: float) -> Verdict:
     )
     if not known:
         return blank
-    ends = [
-        shares_within(request.kv_gap_ns or 0, request.path_ns or 0, request.uncertainty_ns or 0) for request in known
-    ]
     low, value, high = (
-        _median(shares)
-        for shares in ([low for low, _ in ends], [request.kv_gap_share or 0 for request in known], [h for _, h in ends])
+        _median([getattr(request, name) or 0.0 for request in known])
+        for name in ("kv_gap_share_low", "kv_gap_share", "kv_gap_share_high")
     )
-    state = "over" if low > threshold else "ok" if high <= threshold else "unresolved"
+    state = judged(low, high, threshold)
     doubt = max(high - value, value - low)
     found = replace(blank, state=state, value=value, uncertainty=doubt, basis=_basis(known))
-    return _told(found, known)
+    return _told(found, [request for request in requests if request.kv_gap_ns is not None])
 
 
 def _median(values: Sequence[float]) -> float:
@@ -63,25 +60,25 @@ _STATES = {"over": "over", "ok": "within", "unresolved": "too close to call agai
 
 
 def _told(found: Verdict, known: Sequence[Request]) -> Verdict:
-    """The verdict with its sentence."""
+    """The verdict with its sentence; `known` are the requests whose gap is known, if not its share."""
     gaps = pl.Series([request.kv_gap_ns for request in known], dtype=pl.Int64)
     middle = gaps.quantile(_MEDIAN, "linear") or 0
     conventions = {request.ttft_convention for request in known}
     way = "the way to the second token" if conventions == {PREFILL_FIRST} else "the way to the first decoded token"
     limit = f"{(found.threshold or 0) * 100:.4g} %"
     share, took = human_share(found.value or 0), human_ns(round(middle))
-    if any(request.clock != ONE_CLOCK for request in known):
+    if (found.uncertainty or 0) * 100 >= FINEST_PERCENT or any(request.clock != ONE_CLOCK for request in known):
         doubts = pl.Series([request.uncertainty_ns for request in known], dtype=pl.Int64)
         share = f"{within((found.value or 0) * 100, (found.uncertainty or 0) * 100)} %"
         took = human_within(round(middle), int(str(doubts.max() or 0)))
     text = (
         f"KV gap is {share} of {way} in the median ({took}), {_STATES[found.state]} the {limit} threshold;"
-        f" {found.over_count:,} of {counted(len(known), 'request')} over"
+        f" {found.over_count:,} of {counted(found.known_count or 0, 'request')} over"
     )
     rest = []
     if found.unresolved_count:
         rest.append(f"{found.unresolved_count:,} too close to call")
-    unknown = (found.request_count or 0) - len(known)
+    unknown = (found.request_count or 0) - (found.known_count or 0)
     if unknown:
         cut = f" ({found.cut_count:,} cut by the capture)" if found.cut_count else ""
         rest.append(f"{unknown:,} not known{cut}")

@@ -1,6 +1,6 @@
 """Every request's way to its first token, put beside what its transfers cost."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import polars as pl
@@ -8,8 +8,9 @@ import polars as pl
 from nsysparse.analysis import Request
 from nsysparse.clocks import Clocks
 from nsysparse.metrics.attempts import attempts
+from nsysparse.metrics.cut import cut_or, edges
 from nsysparse.metrics.measured import Measured
-from nsysparse.metrics.path import CUT, NO_DECODE, NO_PREFILL, events, walk
+from nsysparse.metrics.path import NO_PREFILL, events, walk
 from nsysparse.metrics.spans import receives, span
 
 
@@ -26,6 +27,7 @@ class Journeys:
         work: Columns of `Work`.
         compute: Columns of `Compute`.
         clocks: Of all traces.
+        spans: From when to when things happened in each of them, on its own clock.
         convention: Which side emits the first token; None where it is not known.
         threshold: Share of the way over which a gap is too much.
     """
@@ -38,6 +40,7 @@ class Journeys:
     work: pl.DataFrame
     compute: pl.DataFrame
     clocks: Clocks
+    spans: Mapping[str, tuple[int, int]]
     convention: str | None
     threshold: float
 
@@ -45,25 +48,24 @@ class Journeys:
 def with_ways(requests: Sequence[Request], journeys: Journeys, measured: Measured) -> tuple[Request, ...]:
     """The requests with their segments, in the same order. Who is to blame is for `cases` to say."""
     rows = {row["request_id"]: row for row in journeys.paths.iter_rows(named=True)}
-    announcing = set(journeys.paths["arrival_trace"].drop_nulls().unique())
+    announcing = set(journeys.paths.filter(pl.col("arrival_ns").is_not_null())["prefill_start_trace"].drop_nulls())
     arriving = receives(journeys.sides)
     sent = attempts(measured, journeys.paths)
-    starts, decodes = (
-        journeys.paths[f"{name}_trace"].drop_nulls().unique() for name in ("prefill_end", "decode_start")
-    )
+    all_seen = {name: events(row) for name, row in rows.items()}
+    known = edges(list(all_seen.values()), journeys.spans)
     found = []
     for request in requests:
         row = rows.get(request.request_id)
         if row is None:
             found.append(replace(request, missing=NO_PREFILL))
             continue
-        seen = events(row)
+        seen = all_seen[request.request_id]
         way = walk(
             seen, row["decode_steps"], journeys.clocks, journeys.convention, journeys.threshold,
             announced=row["prefill_start_trace"] in announcing,
         )  # fmt: skip
         made_of = span(arriving.get(request.request_id), seen, way.transfer_span_ns, journeys.clocks)
-        way = replace(way, missing=_cut_or(way.missing, has_prefill=len(starts) > 0, has_decode=len(decodes) > 0))
+        way = replace(way, missing=cut_or(way.missing, seen, known))
         found.append(
             replace(
                 request,
@@ -78,9 +80,3 @@ def with_ways(requests: Sequence[Request], journeys: Journeys, measured: Measure
             )
         )
     return tuple(found)
-
-
-def _cut_or(missing: str, *, has_prefill: bool, has_decode: bool) -> str:
-    """Where other requests have the step that one lacks, the capture's beginning or end cut it off."""
-    cut = (missing == NO_PREFILL and has_prefill) or (missing == NO_DECODE and has_decode)
-    return CUT if cut else missing

@@ -1,40 +1,45 @@
 """A request's way to its first token, in segments that follow on each other and add up exactly.
 
 All times are brought to the clock of the trace that saw the prefill end. What lies between two events of one trace is
-exact there; what lies between two traces carries how far their clocks may be apart.
+exact; what lies between two traces carries how far their clocks may be apart, each segment its own.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nsysparse.alignment import CLOCK_SLACK_NS
 from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST
 from nsysparse.clocks import Clocks
+from nsysparse.clocks.offset import METHODS
 from nsysparse.paths import EVENTS
 
 ONE_CLOCK = "one-file"
 ARRIVAL, PREFILL_START = "arrival", "prefill-start"
-# Why a request's gap, or its share, is not known; empty where both are.
-NO_PREFILL, NO_DECODE, CUT, CLOCKS, CONTRADICTION = (
-    "no-prefill-step",
-    "no-decode-step",
-    "cut",
-    "clocks",
-    "contradiction",
-)
+NO_PREFILL, NO_DECODE, CUT = "no-prefill-step", "no-decode-step", "cut"
+CLOCKS, CONTRADICTION = "clocks", "contradiction"
+"""Why a request's gap, or its share, is not known; empty where both are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """When something was, on the clock of which trace."""
+    """When something was, on the clock of which trace; `doubt_ns` is how far another rank's may lie beyond it."""
 
     at_ns: int
     trace: str
+    doubt_ns: int = 0
+
+
+Seen = Mapping[str, Event | None]
+"""The events of a request, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The segments of one request's way, as `Request` has them; None where not known, and `missing` says why."""
+    """The segments of one request's way, as `Request` has them; None where not known, and `missing` says why.
+
+    `uncertainties` has the segments that rest on two clocks, with how far each may be off.
+    """
 
     queue_ns: int | None = None
     prefill_ns: int | None = None
@@ -45,6 +50,8 @@ class Way:
     first_decode_ns: int | None = None
     kv_gap_ns: int | None = None
     kv_gap_share: float | None = None
+    kv_gap_share_low: float | None = None
+    kv_gap_share_high: float | None = None
     path_ns: int | None = None
     path_basis: str | None = None
     ttft_ns: int | None = None
@@ -53,6 +60,7 @@ class Way:
     tpot_impact_ns: int | None = None
     verdict: str = "unknown"
     uncertainty_ns: int | None = None
+    uncertainties: Mapping[str, int] = field(default_factory=dict)
     clock: str | None = None
     missing: str = ""
 
@@ -60,18 +68,15 @@ class Way:
 def events(row: dict[str, Any]) -> dict[str, Event | None]:
     """The events of a row of `Paths`."""
     return {
-        name: None if row[f"{name}_ns"] is None else Event(row[f"{name}_ns"], row[f"{name}_trace"]) for name in EVENTS
+        name: None
+        if row[f"{name}_ns"] is None
+        else Event(row[f"{name}_ns"], row[f"{name}_trace"], row[f"{name}_doubt_ns"])
+        for name in EVENTS
     }
 
 
 def walk(
-    seen: dict[str, Event | None],
-    token_count: int,
-    clocks: Clocks,
-    convention: str | None,
-    threshold: float,
-    *,
-    announced: bool,
+    seen: Seen, token_count: int, clocks: Clocks, convention: str | None, threshold: float, *, announced: bool
 ) -> Way:
     """What can be said of one request.
 
@@ -81,38 +86,41 @@ def walk(
         clocks: Of all traces.
         convention: Who emits the first token, a member of `analysis.CONVENTIONS`; None where it is not known.
         threshold: Share of the way over which the gap is too much.
-        announced: Whether the trace of its prefill announces requests: one that it does not announce then began before
-            the capture, and so may its prefill have.
+        announced: Whether others that prefilled in its trace are announced: one that is not then began before the
+            capture, and so may its prefill have.
     """
     end, decode = seen["prefill_end"], seen["decode_start"]
-    pace = _pace(clocks, seen, token_count)
+    is_cut = announced and seen["arrival"] is None
+    doubts = _doubts(seen, clocks)
+    alone = _known_alone(seen, clocks, token_count, is_cut=is_cut)
     if end is None or decode is None:
-        return _known_alone(seen, pace, NO_PREFILL if end is None else NO_DECODE)
+        return replace(alone, uncertainties=doubts, missing=NO_PREFILL if end is None else NO_DECODE)
     on_base = {name: _on(clocks, end.trace, event) for name, event in seen.items()}
     decode_at = on_base["decode_start"]
     if decode_at is None:
-        return _known_alone(seen, pace, CLOCKS)
-    doubt, method = _doubt(clocks, end.trace, decode.trace)
+        return replace(alone, uncertainties=doubts, missing=CLOCKS)
+    doubt = doubts.get("kv_gap_ns", CLOCK_SLACK_NS)
     if decode_at < end.at_ns - doubt:
-        return _known_alone(seen, pace, CONTRADICTION)
+        return replace(alone, uncertainties=doubts, missing=CONTRADICTION)
     # What the clocks leave open is cut to the order in which it must have been, so that all segments add up.
     until = max(decode_at, end.at_ns)
     sent, arrived = on_base["first_send"], on_base["last_recv"]
     left = None if sent is None else min(max(sent, end.at_ns), until)
     ready = None if arrived is None else min(max(arrived, end.at_ns if left is None else left), until)
-    # Two ranks may have begun and ended it, on two clocks.
     began = None if on_base["prefill_start"] is None else min(on_base["prefill_start"], end.at_ns)
-    is_cut = announced and seen["arrival"] is None
     arrival = on_base["arrival"]
-    if began is None or (arrival is not None and arrival > began):
+    if began is None or (arrival is not None and arrival > began + doubts.get("queue_ns", 0)):
         arrival = None
-    first_decode = _lasted(clocks, seen["decode_start"], seen["decode_end"])
+    elif arrival is not None:
+        arrival = min(arrival, began)
+    first_decode = _lasted(clocks, decode, seen["decode_end"])
     gap = until - end.at_ns
     start = None if is_cut else began if arrival is None else arrival
     path = None if start is None or first_decode is None else until + first_decode - start
-    share = gap / path if path else None
-    emitted = _first_token(convention, path, start, end.at_ns)
-    return Way(
+    rest = _rest_doubt(doubts, with_queue=arrival is not None)
+    low, high = (None, None) if not path else shares_within(gap, path - gap, doubt, rest)
+    found = replace(
+        alone,
         queue_ns=None if arrival is None or began is None else began - arrival,
         prefill_ns=None if began is None or is_cut else end.at_ns - began,
         handoff_ns=None if left is None else left - end.at_ns,
@@ -121,67 +129,128 @@ def walk(
         ready_to_decode_ns=None if ready is None else until - ready,
         first_decode_ns=first_decode,
         kv_gap_ns=gap,
-        kv_gap_share=share,
+        kv_gap_share=gap / path if path else None,
+        kv_gap_share_low=low,
+        kv_gap_share_high=high,
         path_ns=path,
         path_basis=None if start is None else PREFILL_START if arrival is None else ARRIVAL,
-        ttft_ns=emitted,
-        tpot_ns=_tpot(convention, pace, gap, _lasted(clocks, decode, seen["last_token"]), token_count),
-        tpot_without_gap_ns=pace,
-        tpot_impact_ns=gap if convention == PREFILL_FIRST else None,
-        verdict="unknown" if share is None or path is None else judge(gap, path, doubt, threshold),
+        verdict="unknown" if low is None or high is None else judged(low, high, threshold),
         uncertainty_ns=doubt,
-        clock=method,
+        clock=_weakest(seen, clocks, end.trace),
         missing=CUT if is_cut else "",
     )
+    return _with_tokens(found, convention, _lasted(clocks, decode, seen["last_token"]), token_count, doubts | {
+        "kv_gap_ns": doubt, "path_ns": doubt + rest,
+    })  # fmt: skip
 
 
-def judge(gap: int, path: int, doubt: int, threshold: float) -> str:
-    """Whether a gap is over the threshold, whichever way its clocks may be off; `unresolved` where that decides."""
-    low, high = shares_within(gap, path, doubt)
+def judged(low: float, high: float, threshold: float) -> str:
+    """Whether a share is over the threshold, whichever way its clocks may be off; `unresolved` where that decides."""
     return "over" if low > threshold else "ok" if high <= threshold else "unresolved"
 
 
-def shares_within(gap: int, path: int, doubt: int) -> tuple[float, float]:
-    """The least and the greatest share that a gap can have where both it and the path are off by up to `doubt`."""
-    low, high = max(gap - doubt, 0), gap + doubt
-    return low / max(path - doubt, 1), high / max(path + doubt, 1)
+def shares_within(gap: int, rest: int, gap_doubt: int, rest_doubt: int = 0) -> tuple[float, float]:
+    """The least and the greatest share that a gap can have of itself and the rest of the way, each off by its doubt."""
+    least, most = max(gap - gap_doubt, 0), gap + gap_doubt
+    return least / max(least + rest + rest_doubt, 1), most / max(most + max(rest - rest_doubt, 0), 1)
 
 
-def _first_token(convention: str | None, path: int | None, start: int | None, prefill_end: int) -> int | None:
+_ENDS = {
+    "queue_ns": ("arrival", "prefill_start"),
+    "prefill_ns": ("prefill_start", "prefill_end"),
+    "handoff_ns": ("prefill_end", "first_send"),
+    "transfer_span_ns": ("first_send", "last_recv"),
+    "ready_to_decode_ns": ("last_recv", "decode_start"),
+    "first_decode_ns": ("decode_start", "decode_end"),
+    "kv_gap_ns": ("prefill_end", "decode_start"),
+}
+_OF_TWO_DEVICES = ("transfer_span_ns", "kv_gap_ns")
+
+
+def _doubts(seen: Seen, clocks: Clocks) -> dict[str, int]:
+    """How far each segment may be off; those that are exact are left out.
+
+    Within one file the clocks of two devices may be as far apart as `CLOCK_SLACK_NS`. A transfer that begins before
+    prefill has ended is told from that end on.
+    """
+    found = {}
+    for name, (first, last) in _ENDS.items():
+        a, b = seen[first], seen[last]
+        doubt = _apart(a, b, clocks)
+        if name == "transfer_span_ns":
+            doubt = max(doubt, _apart(seen["prefill_end"], b, clocks))
+        if name in _OF_TWO_DEVICES and a is not None and b is not None:
+            doubt = max(doubt, CLOCK_SLACK_NS)
+        if doubt:
+            found[name] = doubt
+    return found
+
+
+def _apart(first: Event | None, last: Event | None, clocks: Clocks) -> int:
+    """How far the time between two events may be off; 0 where it is exact, or not known at all."""
+    if first is None or last is None:
+        return 0
+    own = first.doubt_ns + last.doubt_ns
+    if first.trace == last.trace:
+        return own
+    offset = clocks.between(first.trace, last.trace)
+    return own if offset is None else own + offset.uncertainty_ns
+
+
+def _rest_doubt(doubts: Mapping[str, int], *, with_queue: bool) -> int:
+    """How far the way may be off beside its gap."""
+    parts = ("prefill_ns", "first_decode_ns", *(("queue_ns",) if with_queue else ()))
+    return sum(doubts.get(name, 0) for name in parts)
+
+
+def _with_tokens(
+    way: Way, convention: str | None, decoding: int | None, token_count: int, doubts: dict[str, int]
+) -> Way:
+    """The way with when its first token was there, and the time per token after it.
+
+    Where prefill emits the first token, the gap lies before the second.
+    """
+    ttft = tpot = None
     if convention == DECODE_FIRST:
-        return path
-    return prefill_end - start if convention == PREFILL_FIRST and start is not None else None
+        ttft, tpot = way.path_ns, way.tpot_without_gap_ns
+        doubts["ttft_ns"] = doubts["path_ns"]
+    elif convention == PREFILL_FIRST:
+        start = None if way.path_basis is None else (way.queue_ns or 0) + (way.prefill_ns or 0)
+        ttft = start
+        gap = way.kv_gap_ns
+        tpot = (gap + decoding) // token_count if gap is not None and decoding is not None and token_count else None
+        doubts["ttft_ns"] = doubts.get("queue_ns", 0) + doubts.get("prefill_ns", 0)
+        doubts["tpot_ns"] = doubts["kv_gap_ns"] // max(token_count, 1)
+    return replace(
+        way,
+        ttft_ns=ttft,
+        tpot_ns=tpot,
+        tpot_impact_ns=way.kv_gap_ns if convention == PREFILL_FIRST else None,
+        uncertainties={name: doubt for name, doubt in doubts.items() if doubt},
+    )
 
 
-def _tpot(convention: str | None, pace: int | None, gap: int, decoding: int | None, token_count: int) -> int | None:
-    """Time per token after the first: where prefill emits that, the gap lies before the second."""
-    if convention == DECODE_FIRST:
-        return pace
-    if convention is None or decoding is None or not token_count:
-        return None
-    return (gap + decoding) // token_count
-
-
-def _pace(clocks: Clocks, seen: dict[str, Event | None], token_count: int) -> int | None:
-    """Time per token from the end of the first decode step to that of the last."""
-    whole = _lasted(clocks, seen["decode_end"], seen["last_token"])
-    return whole // (token_count - 1) if whole is not None and token_count > 1 else None
-
-
-def _known_alone(seen: dict[str, Event | None], pace: int | None, missing: str) -> Way:
-    """The segments of which both ends are events of one trace, where the whole way is not known."""
+def _known_alone(seen: Seen, clocks: Clocks, token_count: int, *, is_cut: bool) -> Way:
+    """The segments that need no clock but their own, or clocks that are aligned, whatever is known of the whole way."""
     end, sent = seen["prefill_end"], seen["first_send"]
     handoff = _between(end, sent, signed=True)
+    pace = _lasted(clocks, seen["decode_end"], seen["last_token"])
     return Way(
         queue_ns=_between(seen["arrival"], seen["prefill_start"]),
-        prefill_ns=_between(seen["prefill_start"], end),
+        prefill_ns=None if is_cut else _between(seen["prefill_start"], end),
         handoff_ns=None if handoff is None else max(handoff, 0),
         overlap_ns=None if handoff is None else max(-handoff, 0),
         ready_to_decode_ns=_between(seen["last_recv"], seen["decode_start"]),
         first_decode_ns=_between(seen["decode_start"], seen["decode_end"]),
-        tpot_without_gap_ns=pace,
-        missing=missing,
+        tpot_without_gap_ns=None if pace is None or token_count <= 1 else pace // (token_count - 1),
     )
+
+
+def _weakest(seen: Seen, clocks: Clocks, base: str) -> str:
+    """How the clocks were aligned that the way rests on, the least sure of them."""
+    offsets = [clocks.between(base, event.trace) for event in seen.values() if event is not None]
+    methods = [offset.method for offset in offsets if offset is not None and offset.base != offset.other]
+    return max(methods, key=METHODS.index, default=ONE_CLOCK)
 
 
 def _lasted(clocks: Clocks, first: Event | None, last: Event | None) -> int | None:
@@ -206,12 +275,3 @@ def _on(clocks: Clocks, base: str, event: Event | None) -> int | None:
         return None
     offset = clocks.between(base, event.trace)
     return None if offset is None else offset.to_base(event.at_ns)
-
-
-def _doubt(clocks: Clocks, base: str, other: str) -> tuple[int, str]:
-    """How far two events may be apart from what their times say, and how their clocks were aligned.
-
-    Within one file the clocks of two devices may be as far apart as `CLOCK_SLACK_NS`.
-    """
-    offset = None if base == other else clocks.between(base, other)
-    return (CLOCK_SLACK_NS, ONE_CLOCK) if offset is None else (offset.uncertainty_ns, offset.method)

@@ -235,6 +235,7 @@ RULES = (
          _WIRE_FIX),
     *(Rule(f"/requests/*/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX) for name in (
         "prefill_ns", "first_decode_ns", "path_ns", "path_basis", "kv_gap_ns", "kv_gap_share", "ttft_ns",
+        "kv_gap_share_low", "kv_gap_share_high",
         "uncertainty_ns", "clock",
     )),
     Rule("/prompts", NOT_RECORDED, "no kv_request range gives the length of a prompt", _ANNOTATE),

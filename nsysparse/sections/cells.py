@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nsysparse.document import Cell, CellKind, Column, Table, Tone, is_command
-from nsysparse.units import UNKNOWN, Scale, byte_scale, decimals_for, fixed, share, within
+from nsysparse.units import FINEST_PERCENT, UNKNOWN, Scale, byte_scale, decimals_for, fixed, share, within
 
 NOT_KNOWN = Cell(UNKNOWN, tone="muted")
 NOT_APPLICABLE = Cell("\u2013", tone="muted")
@@ -112,6 +112,25 @@ def doubtful(
         for value, doubt in zip(values_ns, doubts_ns, strict=True)
     ]
     return Filled(Column(title, "right", term, minor, scale.unit), cells)
+
+
+def doubtful_shares(
+    title: str,
+    values: Sequence[float | None],
+    bounds: Sequence[tuple[float | None, float | None]],
+    *,
+    term: str = "",
+) -> Filled:
+    """Parts of one as percentages, each no finer than its least and greatest value allow."""
+    cells = []
+    for value, (low, high) in zip(values, bounds, strict=True):
+        if value is None:
+            cells.append(NOT_KNOWN)
+            continue
+        doubt = 0.0 if low is None or high is None else max(high - value, value - low)
+        plain = doubt * 100 < FINEST_PERCENT
+        cells.append(Cell(share(value, 1) if plain else f"{within(value * 100, doubt * 100)} %", sort=value))
+    return Filled(Column(title, "right", term), cells)
 
 
 def sizes(title: str, values: Sequence[int | None], *, term: str = "", minor: bool = False) -> Filled:

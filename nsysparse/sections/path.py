@@ -6,8 +6,8 @@ from dataclasses import replace
 from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST, Analysis, Distribution, PromptBucket, Request
 from nsysparse.document import Abstention, Block, Cell, Heading, Paragraph, Table
 from nsysparse.sections.absence import reason
-from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts, times
-from nsysparse.sections.requests import states
+from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts
+from nsysparse.sections.requests import gap_shares, states
 from nsysparse.units import NS_PER_MS, counted, time_scale, within
 
 _SEGMENTS = (
@@ -23,8 +23,6 @@ _SEGMENTS = (
     ("tpot_ms", "Time per output token", "tpot"),
     ("tpot_without_gap_ms", "Time per output token, without the KV gap", "tpot"),
 )
-_OF_TWO_CLOCKS = ("transfer_span_ms", "kv_gap_ms", "path_ms")
-"""What may need the clocks of two files; so does the time of the token that the gap delays."""
 BLAMES = {
     "link": "the link",
     "wait": "a late peer",
@@ -56,16 +54,13 @@ def build(analysis: Analysis) -> list[Block]:
                                     why.fix if why else "")]  # fmt: skip
     blocks: list[Block] = [heading, Paragraph(_convention(analysis))]
     blocks += [Paragraph(text, "doubt") for text in _doubts(analysis)]
-    doubt_ms = _doubt_ms(analysis.requests)
-    delayed = "tpot_ms" if analysis.settings["ttft"].value == PREFILL_FIRST else "ttft_ms"
-    blocks.append(
-        _segments({name: spread for name, spread in spreads.items() if spread is not None}, delayed, doubt_ms)
-    )
+    seen = {name: spread for name, spread in spreads.items() if spread is not None}
+    blocks.append(_segments(seen, analysis.requests))
     by_id = {request.request_id: request for request in analysis.requests}
     if worst := [by_id[name] for name in analysis.worst if name in by_id]:
         blocks.append(_worst(worst, len(analysis.requests)))
     if analysis.prompts and any(bucket.kv_gap_ms for bucket in analysis.prompts):
-        blocks.append(_prompts(analysis.prompts, doubt_ms))
+        blocks.append(_prompts(analysis.prompts, analysis.requests))
     return blocks
 
 
@@ -96,13 +91,13 @@ def _doubts(analysis: Analysis) -> list[str]:
     return found
 
 
-def _segments(spreads: dict[str, Distribution], delayed: str, doubt_ms: float) -> Table:
+def _segments(spreads: dict[str, Distribution], requests: Sequence[Request]) -> Table:
     known = [(name, title, spreads[name]) for name, title, _ in _SEGMENTS if name in spreads]
-    rests = [name in (*_OF_TWO_CLOCKS, delayed) for name, *_ in known]
+    doubts = [_doubt_ms(requests, name) for name, *_ in known]
     columns = [
         texts("Segment", [title for _, title, _ in known]),
         *(
-            _no_finer(mark, [getattr(spread, mark) for *_, spread in known], rests, doubt_ms)
+            _no_finer(mark, [getattr(spread, mark) for *_, spread in known], doubts)
             for mark in ("p50", "p90", "p99", "max")
         ),
         numbers("Requests", [spread.count for *_, spread in known]),
@@ -110,45 +105,56 @@ def _segments(spreads: dict[str, Distribution], delayed: str, doubt_ms: float) -
     return table("Segments of the way", columns, "segments-table")
 
 
-def _doubt_ms(requests: Sequence[Request]) -> float:
-    """How far what rests on two clocks may be off in any request, in ms."""
-    return max((request.uncertainty_ns or 0 for request in requests), default=0) / NS_PER_MS
+def _doubt_ms(requests: Sequence[Request], name: str) -> float:
+    """How far a segment may be off in any request, in ms; its name in the summary is in ms too."""
+    field = name.removesuffix("_ms") + "_ns"
+    return max((request.uncertainties.get(field, 0) for request in requests), default=0) / NS_PER_MS
 
 
 def _no_finer(
-    title: str, values_ms: Sequence[float | None], rests: Sequence[bool], doubt_ms: float, *, minor: bool = False
+    title: str, values_ms: Sequence[float | None], doubts_ms: Sequence[float], *, minor: bool = False
 ) -> Filled:
     """Times in ms, of which those that rest on two clocks are no finer than these may be apart."""
     plain = numbers(title, values_ms, unit="ms", minor=minor)
     cells = [
-        Cell(within(value, doubt_ms), sort=value) if on_two and value is not None else cell
-        for cell, value, on_two in zip(plain.cells, values_ms, rests, strict=True)
+        Cell(within(value, doubt), sort=value) if doubt and value is not None else cell
+        for cell, value, doubt in zip(plain.cells, values_ms, doubts_ms, strict=True)
     ]
     return replace(plain, cells=cells)
 
 
 def _worst(worst: Sequence[Request], every: int) -> Table:
     scale = time_scale([request.path_ns or request.kv_gap_ns for request in worst])
-    doubts = [request.uncertainty_ns for request in worst]
-    made_of = [request.span or {} for request in worst]
+
+    def segment(title: str, field: str, term: str, *, minor: bool = False) -> Filled:
+        values = [getattr(request, field) for request in worst]
+        doubts = [request.uncertainties.get(field) for request in worst]
+        return doubtful(title, values, doubts, scale, term=term, minor=minor)
+
+    def part(title: str, name: str, term: str, *, exact: bool = True) -> Filled:
+        """Of the transfer on the rank that finished last; what the clocks are off would look like pauses."""
+        values = [(request.span or {}).get(name) for request in worst]
+        doubts = [None if exact else request.uncertainties.get("transfer_span_ns") for request in worst]
+        return doubtful(title, values, doubts, scale, term=term, minor=True)
+
     verdicts = states(worst)
     columns = [
         names("Request", [request.request_id for request in worst]),
         texts("Verdict", [text for text, _ in verdicts], tones=[tone for _, tone in verdicts], term="kv-gap"),
-        shares("Gap share", [request.kv_gap_share for request in worst], term="kv-gap"),
-        doubtful("KV gap", [request.kv_gap_ns for request in worst], doubts, scale, term="kv-gap"),
+        gap_shares(worst),
+        segment("KV gap", "kv_gap_ns", "kv-gap"),
         texts("Mostly", [BLAMES.get(request.blame or "") for request in worst], term="blame"),
-        times("Prefill", [request.prefill_ns for request in worst], scale, term="prefill", minor=True),
-        times("Hand-off", [request.handoff_ns for request in worst], scale, term="hand-off"),
-        doubtful("Transfer", [request.transfer_span_ns for request in worst], doubts, scale, term="transfer-span"),
-        times("Ready", [request.ready_to_decode_ns for request in worst], scale, term="ready"),
-        times("First decode", [request.first_decode_ns for request in worst], scale, term="first-decode", minor=True),
-        times("Queue", [request.queue_ns for request in worst], scale, term="queue", minor=True),
-        doubtful("Whole way", [request.path_ns for request in worst], doubts, scale, term="path", minor=True),
-        times("on the wire", [parts.get("wire_ns") for parts in made_of], scale, term="wire", minor=True),
-        times("waiting", [parts.get("peer_wait_ns") for parts in made_of], scale, term="peer-wait", minor=True),
-        times("pauses", [parts.get("gap_ns") for parts in made_of], scale, term="transfer-span", minor=True),
-        times("Sent ahead", [request.overlap_ns for request in worst], scale, term="hand-off", minor=True),
+        segment("Prefill", "prefill_ns", "prefill", minor=True),
+        segment("Hand-off", "handoff_ns", "hand-off"),
+        segment("Transfer", "transfer_span_ns", "transfer-span"),
+        segment("Ready", "ready_to_decode_ns", "ready"),
+        segment("First decode", "first_decode_ns", "first-decode", minor=True),
+        segment("Queue", "queue_ns", "queue", minor=True),
+        segment("Whole way", "path_ns", "path", minor=True),
+        part("On the wire", "wire_ns", "wire"),
+        part("Waiting for the peer", "peer_wait_ns", "peer-wait"),
+        part("Pauses", "gap_ns", "transfer-span", exact=False),
+        segment("Sent ahead", "overlap_ns", "hand-off", minor=True),
         numbers("Chunks", [request.prefill_step_count for request in worst], term="prefill", minor=True),
         numbers("Sent", [request.attempt_count for request in worst], term="attempts", minor=True),
     ]
@@ -156,16 +162,24 @@ def _worst(worst: Sequence[Request], every: int) -> Table:
     return table("Worst requests", columns, "worst-table", dropped=dropped)
 
 
-def _prompts(buckets: Sequence[PromptBucket], doubt_ms: float) -> Table:
+def _prompts(buckets: Sequence[PromptBucket], requests: Sequence[Request]) -> Table:
     columns = [
         texts("Prompt, tokens", [f"{bucket.low:,} to {bucket.high - 1:,}" for bucket in buckets]),
         numbers("Requests", [bucket.request_count for bucket in buckets]),
         numbers("Over", [bucket.over_count for bucket in buckets], term="kv-gap"),
     ]
-    measures = {"Gap": [bucket.kv_gap_ms for bucket in buckets], "TTFT": [bucket.ttft_ms for bucket in buckets]}
+    measures = {
+        "Gap": ("kv_gap_ms", [bucket.kv_gap_ms for bucket in buckets]),
+        "TTFT": ("ttft_ms", [bucket.ttft_ms for bucket in buckets]),
+    }
     columns += [
-        _no_finer(f"{title} {mark}", _marks(spreads, mark), [True] * len(spreads), doubt_ms, minor=mark == "p90")
-        for title, spreads in measures.items()
+        _no_finer(
+            f"{title} {mark}",
+            _marks(spreads, mark),
+            [_doubt_ms(requests, name)] * len(spreads),
+            minor=mark == "p90",
+        )
+        for title, (name, spreads) in measures.items()
         for mark in ("p50", "p90", "p99")
     ]
     share = _marks([bucket.kv_gap_share for bucket in buckets], "p50")

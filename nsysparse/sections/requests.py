@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nsysparse.analysis import TEACH, Analysis, Request
 from nsysparse.document import Abstention, Block, Heading, Paragraph, Table, Tone
 from nsysparse.sections.absence import abstention
-from nsysparse.sections.cells import doubtful, names, numbers, shares, sizes, table, texts, times
+from nsysparse.sections.cells import Filled, doubtful, doubtful_shares, names, numbers, sizes, table, texts, times
 from nsysparse.sections.provenance import described
 from nsysparse.units import human_ns, human_share, time_scale
 
@@ -39,6 +39,12 @@ def worst_first(requests: Sequence[Request]) -> list[Request]:
     return sorted(requests, key=key)
 
 
+def gap_shares(requests: Sequence[Request]) -> Filled:
+    """The share of each request's KV gap, no finer than its clocks."""
+    bounds = [(request.kv_gap_share_low, request.kv_gap_share_high) for request in requests]
+    return doubtful_shares("Gap share", [request.kv_gap_share for request in requests], bounds, term="kv-gap")
+
+
 def states(requests: Sequence[Request]) -> list[tuple[str | None, Tone]]:
     """The verdicts of requests in words, each with its tone."""
     return [_VERDICTS.get(request.verdict, _NO_VERDICT) for request in requests]
@@ -60,11 +66,11 @@ def _table(requests: Sequence[Request]) -> Table:
     scale = time_scale(request.time_ns for request in shown)
     gaps = time_scale(request.kv_gap_ns for request in shown)
     verdicts = states(shown)
-    doubts = [request.uncertainty_ns for request in shown]
+    doubts = [request.uncertainties.get("kv_gap_ns") for request in shown]
     columns = [
         names("Request", [request.request_id for request in shown]),
         texts("Verdict", [text for text, _ in verdicts], tones=[tone for _, tone in verdicts], term="kv-gap"),
-        shares("Gap share", [request.kv_gap_share for request in shown], term="kv-gap"),
+        gap_shares(shown),
         doubtful("KV gap", [request.kv_gap_ns for request in shown], doubts, gaps, term="kv-gap"),
         times("Time", [request.time_ns for request in shown], scale, term="transfer-time"),
         times("Wire", [request.wire_ns for request in shown], scale, term="wire"),

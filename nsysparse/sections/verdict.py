@@ -3,7 +3,7 @@
 from nsysparse.analysis import Analysis, Verdict
 from nsysparse.document import Abstention, Block, Callout, Tone
 from nsysparse.sections.absence import reason
-from nsysparse.units import UNKNOWN, counted, human_share
+from nsysparse.units import FINEST_PERCENT, UNKNOWN, counted, human_share, within
 
 _STATES: dict[str, tuple[str, Tone]] = {
     "over": ("over the threshold", "bad"),
@@ -19,10 +19,15 @@ def headline(verdict: Verdict) -> str:
     return f"KV gap {state}" if verdict.value is None else f"KV gap {human_share(verdict.value)}, {state}"
 
 
-def _doubt(verdict: Verdict) -> str:
-    if verdict.value is None or verdict.uncertainty is None:
-        return ""
-    return f"± {verdict.uncertainty * 100:.2g} points"
+def _figure(verdict: Verdict) -> tuple[str, str]:
+    """The share as one big number and the doubt about it, neither finer than the clocks it rests on."""
+    if verdict.value is None:
+        return "", ""
+    doubt = (verdict.uncertainty or 0) * 100
+    if doubt < FINEST_PERCENT:
+        return human_share(verdict.value), ""
+    figure, _, rest = within(verdict.value * 100, doubt).partition(" \u00b1 ")
+    return f"{figure} %", f"± {rest} points" if rest else ""
 
 
 def _basis(verdict: Verdict) -> str:
@@ -42,8 +47,7 @@ def build(analysis: Analysis) -> list[Block]:
     """Verdict first, then the notice; when nothing is known, why, and what would change it."""
     verdict = analysis.verdict
     title, tone = _STATES[verdict.state]
-    figure = "" if verdict.value is None else human_share(round(verdict.value, 2), decimals=0)
-    blocks: list[Block] = [Callout("verdict", title, verdict.text, tone, figure, _doubt(verdict), _basis(verdict))]
+    blocks: list[Block] = [Callout("verdict", title, verdict.text, tone, *_figure(verdict), _basis(verdict))]
     if analysis.notice is not None:
         message = analysis.notice.message
         blocks.append(Callout("notice", analysis.notice.code, f"{message[:1].upper()}{message[1:]}", "doubt"))

@@ -182,6 +182,7 @@ def _journeys(transfers: pl.DataFrame, parts: pl.DataFrame) -> Journeys:
         work=Work.create_empty(),
         compute=Compute.create_empty(),
         clocks=clocks,
+        spans={},
         convention=None,
         threshold=DEFAULT_THRESHOLD,
     )
