@@ -96,8 +96,8 @@ def _outermost(ranges: pl.DataFrame) -> pl.DataFrame:
     parts = [ranges.with_columns(step="range_id").clear()]
     for _, rows in ranges.group_by("thread", "phase", maintain_order=True):
         ordered = rows.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-        reach = pl.col("end_ns").cum_max().shift(1)
-        opens = (pl.col("start_ns") >= reach).fill_null(value=True)
+        # What ends later than all that began before it lies in none of them; else in the one that reaches farthest.
+        opens = (pl.col("end_ns") > pl.col("end_ns").cum_max().shift(1)).fill_null(value=True)
         parts.append(ordered.with_columns(step=pl.when(opens).then("range_id").forward_fill()).select(parts[0].columns))
     return pl.concat(parts)
 
@@ -111,8 +111,8 @@ def _own_requests(ranges: pl.DataFrame) -> pl.DataFrame:
 def _surrounding(ranges: pl.DataFrame, scopes: ScopeTable) -> pl.DataFrame:
     """The same for ranges that name none: the request of the innermost range of their thread around them.
 
-    Failing that, of the start/end range of their process around them, while it is the only one open there that names
-    a request.
+    Failing that, and but for iterations of an engine, which need not work on anything, of the start/end range of their
+    process around them, while it is the only one open there that names a request.
     """
     silent = ranges.filter(pl.col("requests").is_null() & pl.col("request").is_null())
     naming = holding(scopes, pl.col("request").is_not_null()).select(
@@ -120,7 +120,8 @@ def _surrounding(ranges: pl.DataFrame, scopes: ScopeTable) -> pl.DataFrame:
     )
     inner = silent.select("thread", "process", item="range_id", begin="start_ns", end="end_ns")
     held = innermost(inner, naming.filter(style="push_pop"), "thread")
-    left = inner.join(held, on="item", how="anti", maintain_order="left")
+    whole = ranges.filter(kind="step")["range_id"]
+    left = inner.join(held, on="item", how="anti", maintain_order="left").filter(~pl.col("item").is_in(whole.implode()))
     alone = innermost(left, naming.filter(style="start_end"), "process", alone=True)
     told = pl.concat([held, alone]).join(naming.select("holder", "request"), on="holder")
     return _ids(told.select(range_id="item", text="request"))

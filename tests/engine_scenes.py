@@ -10,7 +10,7 @@ from nsysparse.api import study_traces
 from nsysparse.clocks import Clocks
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured, select
-from nsysparse.paths import find_paths, kv_sides
+from nsysparse.paths import find_paths, spans
 from nsysparse.testing import Process, Thread, TraceBuilder
 
 SEND_RECV = "ncclDevKernel_SendRecv(args)"
@@ -39,6 +39,9 @@ class Ahead:
     method: str = "test"
 
     def to_base(self, at_ns: int) -> int:
+        return at_ns + self.by
+
+    def expr_to_base(self, at_ns: pl.Expr) -> pl.Expr:
         return at_ns + self.by
 
 
@@ -127,15 +130,17 @@ class Scene:
 def known(paths: Sequence[Path], clocks: Clocks = APART) -> tuple[Measured, Journeys]:
     """What the devices are computed from."""
     study = study_traces(list(paths))
+    found, sides = find_paths(study.engine, clocks)
     journeys = Journeys(
         announced=study.requests,
-        paths=find_paths(study.engine, clocks),
-        sides=kv_sides(study.engine),
+        paths=found,
+        sides=sides,
         steps=study.engine.steps,
         held=study.engine.held,
         work=pl.concat([trace.work for trace in study.traces]),
         compute=pl.concat([trace.compute for trace in study.traces]),
         clocks=clocks,
+        spans=spans(study.engine),
         convention=None,
         threshold=0.2,
     )

@@ -23,7 +23,7 @@ from nsysparse.measured.loader import read_measured
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
-from nsysparse.paths import find_paths, kv_sides, spans
+from nsysparse.paths import find_paths, spans
 from nsysparse.source.extract import shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.critical import STEP_NS
@@ -74,10 +74,11 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
 def _journeys(study: Study, threshold: float) -> Journeys:
     """What is known of the requests' ways to their first tokens."""
     convention = study.convention.value
+    paths, sides = find_paths(study.engine, study.clocks)
     return Journeys(
         announced=study.requests,
-        paths=find_paths(study.engine, study.clocks),
-        sides=kv_sides(study.engine),
+        paths=paths,
+        sides=sides,
         steps=study.engine.steps,
         held=study.engine.held,
         work=pl.concat([trace.work for trace in study.traces]),

@@ -17,12 +17,13 @@ from nsysparse.arrivals import arrivals, emitting
 from nsysparse.attribution import agree_between_sides, annotate
 from nsysparse.catalog.loader import find_model
 from nsysparse.clocks import Clocks, solve
+from nsysparse.crossings import Seen
 from nsysparse.errors import InputError
 from nsysparse.frames import Shares, Transfers
 from nsysparse.ordinal import by_issue_order
 from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
-from nsysparse.paths import Seen, spans
+from nsysparse.paths import spans
 from nsysparse.presets.loader import OPTION, Preset, load
 from nsysparse.purpose import communicators_with_collectives, with_purpose
 from nsysparse.request_ids import differ_by_suffix

@@ -62,7 +62,8 @@ def _boots(members: Mapping[str, Anchor]) -> Iterator[Host]:
         stepped = booted[names[-1]] - booted[names[0]]
         if stepped > _STEPPED_NS:
             zeros = {name: members[name].monotonic_ns or 0 for name in members if name in group}
-            yield Host(zeros, SAME_HOST_MONOTONIC)
+            # Or they are two hosts of one name, booted at about the same time: then UTC is right.
+            yield Host(zeros, SAME_HOST_MONOTONIC, SAME_HOST_NS + stepped)
         else:
             yield _by_utc({name: members[name] for name in members if name in group}, stepped)
     if len(unsaid) > 1:

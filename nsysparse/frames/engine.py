@@ -80,5 +80,9 @@ class Paths(dy.Schema):
     last_token_ns = dy.Int64(nullable=True, metadata={"about": "end of its last decode step"})
     last_token_trace = dy.String(nullable=True, metadata={"about": _WHERE})
     last_token_doubt_ns = dy.Int64(nullable=True, metadata={"about": _DOUBT})
+    is_announced = dy.Bool(nullable=False, metadata={"about": "a range tells of its arrival, on whichever clock"})
+    is_apart = dy.Bool(
+        nullable=False, metadata={"about": "an event is left out, as traces hold it whose clocks could not be aligned"}
+    )
     prefill_steps = dy.UInt32(nullable=False, metadata={"about": "prefill steps that hold it, on the rank with most"})
     decode_steps = dy.UInt32(nullable=False, metadata={"about": "decode steps that hold it, on the rank with most"})

@@ -128,7 +128,7 @@ def assemble(
 
 
 def _clocks(journeys: Journeys, traces: Sequence[TraceFacts]) -> tuple[Clock, ...] | None:
-    """How the clocks of all files stand against the first one's, and of those two that gaps rest on; None of one file."""
+    """How the clocks of files stand against the first one's, and those of two that gaps rest on; None of one file."""
     order = [trace.trace_id for trace in traces]
     if len(order) == 1:
         return None

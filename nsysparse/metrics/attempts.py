@@ -14,42 +14,43 @@ _LEAST_REQUESTS = 3
 """So many must be known before their fewest messages per layer count as what one attempt takes."""
 
 
-def attempts(measured: Measured, prefill_steps: pl.DataFrame) -> dict[str, int]:
+def attempts(measured: Measured, prefill_steps: pl.DataFrame, sides: pl.DataFrame) -> dict[str, int]:
     """How often each request was sent, where its layers tell; others are left out.
 
     Args:
         measured: Movements and their shares.
         prefill_steps: `request_id` and `prefill_steps`: a prompt that is computed in chunks may be sent in as many.
+        sides: From `kv_sides`: only what carries KV to decode counts.
 
     Returns:
-        Requests whose layers, two at least, crossed equally often between the same two ends, each with one size. What
-        one attempt takes is the fewest messages per layer of any request, where three are known; else 1, and of
-        requests with more nothing is said.
+        Requests whose layers, two at least, crossed equally often between the same two ends. What one attempt takes is
+        the fewest messages per layer of any request, where three are known, else 1; as many for each prefill step are
+        one attempt too. More are several only where order and known sizes show it, else nothing is said.
     """
-    rounds = _rounds(measured)
+    rounds = _rounds(measured, sides["transfer_id"].unique())
     if rounds.is_empty():
         return {}
     told = rounds.join(prefill_steps.select("request_id", "prefill_steps"), on="request_id", maintain_order="left")
     fewest = told["count"].min()
     least = fewest if told.height >= _LEAST_REQUESTS and isinstance(fewest, int) else 1
     found: dict[str, int] = {}
-    for request, count, in_order, steps in told.select("request_id", "count", "in_order", "prefill_steps").iter_rows():
-        if count == least:
+    columns = ("request_id", "count", "repeats", "prefill_steps")
+    for request, count, repeats, steps in told.select(columns).iter_rows():
+        if count in (least, least * steps):
             found[request] = 1
-        elif count % least == 0 and in_order:
+        elif count % least == 0 and repeats:
             again, chunks = count // least, max(steps, 1)
             found[request] = again // chunks if again % chunks == 0 else again
-        elif steps > 1 and count % (least * steps) == 0:
-            found[request] = 1
     return found
 
 
-def _rounds(measured: Measured) -> pl.DataFrame:
-    """Per request how often each of its layers crossed, and whether all did so once before any did again.
+def _rounds(measured: Measured, forward: pl.Series) -> pl.DataFrame:
+    """Per request how often each of its layers crossed, and whether all did so once before any did again, in one size.
 
-    Only requests whose layers crossed equally often, of one known size each: `request_id`, `count`, `in_order`.
+    Only requests whose layers crossed equally often: `request_id`, `count`, `repeats`.
     """
-    known = measured.shares.filter(pl.col("layer").is_not_null() & pl.col("request_id").is_not_null())
+    named = pl.col("layer").is_not_null() & pl.col("request_id").is_not_null()
+    known = measured.shares.filter(named, pl.col("transfer_id").is_in(forward.implode()))
     moved = known.select("transfer_id", "request_id", "layer", size="bytes").join(
         measured.movements.select("transfer_id", *_LANE[1:], "call_start_ns", "start_ns"), on="transfer_id"
     )
@@ -73,6 +74,7 @@ def _rounds(measured: Measured) -> pl.DataFrame:
             layer_count=pl.col("layer").n_unique(),
         )
         .join(ordered.group_by("request_id").agg(in_order=pl.col("after").all()), on="request_id")
-        .filter(pl.col("low") == pl.col("high"), "same", pl.col("layer_count") >= _LEAST_LAYERS)
+        .filter(pl.col("low") == pl.col("high"), pl.col("layer_count") >= _LEAST_LAYERS)
     )
-    return tally.select("request_id", "in_order", count=pl.col("low").cast(pl.Int64)).sort("request_id")
+    repeats = pl.col("in_order") & pl.col("same")
+    return tally.select("request_id", repeats=repeats, count=pl.col("low").cast(pl.Int64)).sort("request_id")

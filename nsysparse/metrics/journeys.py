@@ -10,7 +10,7 @@ from nsysparse.clocks import Clocks
 from nsysparse.metrics.attempts import attempts
 from nsysparse.metrics.cut import cut_or, edges
 from nsysparse.metrics.measured import Measured
-from nsysparse.metrics.path import NO_PREFILL, events, walk
+from nsysparse.metrics.path import CLOCKS, NO_DECODE, NO_PREFILL, events, walk
 from nsysparse.metrics.spans import receives, span
 
 
@@ -48,9 +48,9 @@ class Journeys:
 def with_ways(requests: Sequence[Request], journeys: Journeys, measured: Measured) -> tuple[Request, ...]:
     """The requests with their segments, in the same order. Who is to blame is for `cases` to say."""
     rows = {row["request_id"]: row for row in journeys.paths.iter_rows(named=True)}
-    announcing = set(journeys.paths.filter(pl.col("arrival_ns").is_not_null())["prefill_start_trace"].drop_nulls())
+    announcing = set(journeys.paths.filter("is_announced")["prefill_start_trace"].drop_nulls())
     arriving = receives(journeys.sides)
-    sent = attempts(measured, journeys.paths)
+    sent = attempts(measured, journeys.paths, journeys.sides)
     all_seen = {name: events(row) for name, row in rows.items()}
     known = edges(list(all_seen.values()), journeys.spans)
     found = []
@@ -62,10 +62,11 @@ def with_ways(requests: Sequence[Request], journeys: Journeys, measured: Measure
         seen = all_seen[request.request_id]
         way = walk(
             seen, row["decode_steps"], journeys.clocks, journeys.convention, journeys.threshold,
-            announced=row["prefill_start_trace"] in announcing,
+            is_cut=not row["is_announced"] and row["prefill_start_trace"] in announcing,
         )  # fmt: skip
         made_of = span(arriving.get(request.request_id), seen, way.transfer_span_ns, journeys.clocks)
-        way = replace(way, missing=cut_or(way.missing, seen, known))
+        lacking = CLOCKS if row["is_apart"] and way.missing in (NO_PREFILL, NO_DECODE) else way.missing
+        way = replace(way, missing=cut_or(lacking, seen, known))
         found.append(
             replace(
                 request,

