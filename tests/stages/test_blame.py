@@ -114,7 +114,10 @@ def test_advice_names_the_idea_that_saves_most() -> None:
         WhatIf("larger-messages", 0, 30 * MS, None, 10, "", ""),
     )
     found = told(case("a", wire=100, ready=100), ideas=ideas)
-    assert "link:ib-ndr saves most: 3.00 ms per request, before what it costs, of 10." in found["gap-link"].advice
+    assert (
+        '"Link: InfiniBand NDR 4x" saves most: 3.00 ms per request, before what it costs, of 10.'
+        in found["gap-link"].advice
+    )
     assert "saves most" not in found["gap-scheduler"].advice
     assert "saves most" not in told(case("a", wire=100))["gap-link"].advice
 
