@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsysparse.analysis import Clock, DecodeDevice, Finding, PrefillDevice, Request, Totals, WhatIf
+from nsysparse.analysis import Clock, DecodeDevice, Finding, PrefillDevice, Reason, Request, Totals, WhatIf
 from nsysparse.api import analyse
 from nsysparse.frames import Shares, Transfers
 from nsysparse.metrics.cases import Case
 from nsysparse.metrics.findings import Grounds, findings
 from nsysparse.metrics.findings.ranking import MOST, worst_first
+from nsysparse.metrics.gap_reasons import with_gap_reason
 from nsysparse.metrics.measured import select
 from nsysparse.metrics.whatif import whatif
 from tests import factories
@@ -194,6 +195,15 @@ def test_advice_on_clocks_is_what_would_change_this_run(row: dict[str, object], 
     assert "--clock" not in found.advice
     told_of = [each for each in ("note of the clock", "--utc-error", "--role", "directions") if each in found.advice]
     assert len(told_of) == (0 if row.get("clock") == "one-file" else 1)
+
+
+@pytest.mark.parametrize("missing", ["clocks", "contradiction"])
+def test_why_no_gap_is_known_proposes_no_clock_that_auto_would_have_taken(missing: str) -> None:
+    clocks = (factories.clock(method="refused", offset_ns=None, note="neither file records UTC"),)
+    blank = [Reason(f"/verdict/{name}", "not-recorded", "", "x") for name in ("value", "uncertainty", "basis")]
+    for each in with_gap_reason(blank, (factories.request("a", missing=missing),), clocks):
+        assert "--clock" not in each.fix
+        assert (each.fix == "") == each.message.endswith(": neither file records UTC") == (missing == "clocks")
 
 
 def test_sent_again() -> None:
