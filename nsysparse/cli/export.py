@@ -108,8 +108,7 @@ def _metrics(paths: list[Path], options: "Options", tell: "Progress", *, per_req
     from nsysparse.api import analyse
     from nsysparse.render.to_openmetrics import render
 
-    found = analyse(paths, options, tell)
-    return render(found, found.prefill, per_request=per_request)
+    return render(analyse(paths, options, tell), per_request=per_request)
 
 
 def _rows(paths: list[Path], frame: str, options: "Options", tell: "Progress", chosen: str) -> tuple[bytes, str]:

@@ -81,7 +81,8 @@ def assemble(
     found_requests = _blamed(found_requests, known_gaps)
     ideas = whatif(known_gaps, model, [gpu.name for facts in traces for gpu in facts.gpus])
     left = unattributed(measured)
-    grounds = Grounds(found_requests, known_gaps, ideas, measured, found_totals, model, left["request"].bytes)
+    strays, clocks = left["request"].bytes, _clocks(journeys, traces)
+    grounds = Grounds(found_requests, known_gaps, ideas, measured, found_totals, model, strays, clocks or ())
     too_fast = sum(link.inconsistent_count for link in found_links)
     if too_fast:
         anomalies = anomalies + Counter({"rates-above-peak": too_fast})
@@ -113,7 +114,7 @@ def assemble(
         coverage=coverage(measured),
         excluded=left_out,
         decode=decode,
-        clocks=_clocks(journeys, traces),
+        clocks=clocks,
         theory=_theory(found_links, found_requests, model, known, _band(settings)),
         whatif=ideas,
         findings=findings(grounds, decode, prefill),

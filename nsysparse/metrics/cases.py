@@ -54,6 +54,8 @@ class Case:
         pack_ns: Kernels that gather, scatter or convert KV for its transfers, of all sides; None where there are none.
         crowding: What other requests took of its link.
         link: The link that carried most of its messages.
+        wire_bytes: What crossed `link` within `wire_ns`, by all that shared its kernels; None where a size is not
+            known, or where its kernels or it had other links too.
     """
 
     request_id: str
@@ -77,6 +79,7 @@ class Case:
     pack_ns: int | None = None
     crowding: Crowding | None = None
     link: Link | None = None
+    wire_bytes: int | None = None
 
     @property
     def is_sent_again(self) -> bool:
@@ -192,7 +195,27 @@ def _placed(ended: pl.DataFrame, measured: Measured, journeys: Journeys) -> pl.D
         standing, left_on="far_transfer_id", right_on="transfer_id"
     )
     sides = pl.concat([standing, far.select(standing.columns)]).unique("transfer_id", keep="first", maintain_order=True)
-    return journeys.sides.filter("arrives").join(sides, on="transfer_id", how="left", maintain_order="left")
+    placed = journeys.sides.filter("arrives").join(sides, on="transfer_id", how="left", maintain_order="left")
+    return placed.join(_unit_bytes(ended), on=["trace_id", "unit"], how="left", maintain_order="left")
+
+
+def _unit_bytes(ended: pl.DataFrame) -> pl.DataFrame:
+    """`unit_bytes` of what shares kernels; null where a size is not known or the kernels were about other links too."""
+    units = ended.with_columns(unit=pl.coalesce("group_key", -1 - pl.col("transfer_id").cast(pl.Int64)))
+    sized = pl.col("bytes").null_count() == 0
+    here_alone = (pl.len() == pl.col("kernel_ops").fill_null(1).max()) & (pl.col("link_key").n_unique() == 1)
+    return units.group_by("trace_id", "unit").agg(unit_bytes=pl.when(sized & here_alone).then(pl.col("bytes").sum()))
+
+
+def _wire_bytes(units: pl.DataFrame, begin: int, until: int) -> int | None:
+    """Bytes on the wire between two times: of what was there only partly, as large a part."""
+    unknown = units["unit_bytes"].null_count() + units["wire_ns"].null_count()
+    if unknown or units.select("link_key", "transport").n_unique() != 1:
+        return None
+    start, end = pl.col("start_ns"), pl.col("end_ns")
+    within = (pl.min_horizontal(end, pl.lit(until)) - pl.max_horizontal(start, pl.lit(begin))).clip(lower_bound=0)
+    crossed = on_wire(units).filter(end > start).select(part=pl.col("unit_bytes") * (within / (end - start)))
+    return int(crossed["part"].sum())
 
 
 def _arrivals(
@@ -262,4 +285,5 @@ def _with(
         pack_ns=sum(packed) or None,
         crowding=crowded.get(case.request_id),
         link=None if key[0] is None or key[1] is None else links.get((key[0], key[1])),
+        wire_bytes=_wire_bytes(arrival.units, begin, until),
     )

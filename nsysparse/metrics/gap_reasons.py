@@ -8,17 +8,18 @@ from nsysparse.analysis import Clock, Reason, Request
 from nsysparse.metrics.path import CLOCKS, CONTRADICTION, CUT, NO_DECODE, NO_PREFILL
 
 _STEPS = "Annotate steps and requests (kv_step, kv_request): docs/reference/convention.md"
+CHECK = "--role FILE=prefill|decode or --normalize-request REGEX"
 _WHY = {
     NO_PREFILL: ("no prefill step names its requests", _STEPS),
     NO_DECODE: ("no decode step names its requests, or the decode side was not recorded", _STEPS),
     CUT: ("the capture begins or ends within all requests", "Record for longer, from before the first request on."),
     CLOCKS: (
         "the clocks of the files that saw prefill and decode could not be aligned",
-        "--clock utc, where PTP or NTP keeps them together (docs/explanation/clocks.md)",
+        "",
     ),
     CONTRADICTION: (
         "decode steps seem to begin before prefill has ended: ids of requests, roles or clocks are wrong",
-        "--role FILE=prefill|decode, --normalize-request REGEX or --clock",
+        CHECK,
     ),
 }
 _GAPS = ("value", "uncertainty", "basis")

@@ -268,8 +268,8 @@ RULES = (
     Rule("/prefill/*/tail_ms", NOT_RECORDED, "no request is named both by a prefill step of the device and by a send"
          " from it", _STEPS_FIX),
     Rule("/clocks", NOT_APPLICABLE, "one file has one clock"),
-    *(Rule(f"/clocks/*/{name}", NOT_RECORDED, "the clocks of these files could not be aligned; `note` says why",
-           "--clock utc, where PTP or NTP keeps them together") for name in (
+    *(Rule(f"/clocks/*/{name}", NOT_RECORDED, "the clocks of these files could not be aligned; `note` says why"
+           " and what would change it") for name in (
         "offset_ns", "uncertainty_ns", "one_sided",
     )),
     Rule("/clocks/*/drift_ppm", NOT_APPLICABLE, "not told apart from none: one clock, UTC, or too short a run"),

@@ -4,10 +4,10 @@ Base units: seconds and bytes. What is unknown has no sample. No time stamps: th
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from nsysparse.analysis import Analysis, Link, PrefillDevice, Request
+from nsysparse.analysis import Analysis, Link, Request
 from nsysparse.render.exposition import END, Family, Sample, family, number, seconds
 from nsysparse.units import GB, NS_PER_MS, NS_PER_S
 
@@ -17,8 +17,6 @@ BUCKETS_NS = tuple(
 """Upper bounds of the histogram, each included. They stay as they are, so that runs can be compared."""
 
 _DECODE, _PREFILL = "decode", "prefill"
-_NEGATIVE, _UNSAID = "negative", "unknown"
-"""Why a request is not in the histogram where no reason of the analysis says it."""
 
 _FAMILIES = (
     Family("nsysparse_build_info", "gauge", "", "What wrote this, and what must be known before any number."),
@@ -30,15 +28,15 @@ _FAMILIES = (
     ),
     Family(
         "llm_kv_transfer_gap_unknown_requests",
-        "gauge",
+        "counter",
         "",
-        "Requests that are not in the histogram of gaps, by why their gap is not known.",
+        "Requests that are not in the histogram of gaps, by what there is not to know their gap by.",
     ),
     Family(
         "llm_kv_transfer_gap_uncertainty_seconds",
         "gauge",
         "seconds",
-        "The largest error of a gap in the histogram that was taken between two clocks.",
+        "By how much a gap in the histogram may be off at most, for the clocks that it was taken with.",
     ),
     Family("llm_kv_transfer_request_gap_seconds", "gauge", "seconds", "The gap of one request."),
     Family(
@@ -92,16 +90,15 @@ FAMILIES = MappingProxyType({each.name: each for each in _FAMILIES})
 """All that can be written, in this order, by name."""
 
 
-def render(analysis: Analysis, prefill: Sequence[PrefillDevice] | None = None, *, per_request: bool = False) -> str:
+def render(analysis: Analysis, *, per_request: bool = False) -> str:
     """The whole text, up to and with `# EOF`.
 
     Args:
         analysis: What to write.
-        prefill: What sending cost each prefill device, where that is known.
         per_request: Also one sample for each request. Their ids are without bound, and each makes a series.
     """
-    known = sorted((each for each in analysis.requests if _gap(each) is not None), key=lambda each: each.request_id)
-    links = sorted(analysis.links, key=lambda each: (each.link_key, each.transport))
+    known = sorted((each for each in analysis.requests if each.kv_gap_ns is not None), key=lambda each: each.request_id)
+    links, roles = sorted(analysis.links, key=lambda each: (each.link_key, each.transport)), _roles(analysis)
     rate = "llm_kv_transfer_wire_bytes_per_second"
     notice = analysis.notice.code if analysis.notice else None
     verdict = analysis.verdict
@@ -109,7 +106,7 @@ def render(analysis: Analysis, prefill: Sequence[PrefillDevice] | None = None, *
     samples: dict[str, list[Sample]] = {
         "nsysparse_build_info": [Sample("1", (("version", analysis.nsysparse), ("notice", notice)))],
         "llm_kv_transfer_gap_seconds": list(_histogram(known, _common_link(links))),
-        "llm_kv_transfer_gap_unknown_requests": list(_unknown(analysis)),
+        "llm_kv_transfer_gap_unknown_requests": list(_unknown(analysis.requests)),
         "llm_kv_transfer_gap_uncertainty_seconds": [Sample(seconds(max(errors, default=None)))],
         "llm_kv_transfer_request_gap_seconds": [
             Sample(seconds(each.kv_gap_ns), (("request", each.request_id),)) for each in known if per_request
@@ -117,24 +114,21 @@ def render(analysis: Analysis, prefill: Sequence[PrefillDevice] | None = None, *
         "llm_kv_transfer_gap_share_ratio": [Sample(number(verdict.value))],
         "llm_kv_transfer_gap_share_uncertainty_ratio": [Sample(number(verdict.uncertainty))],
         "llm_kv_transfer_gap_share_threshold_ratio": [Sample(number(verdict.threshold))],
-        "llm_kv_transfer_bytes": [Sample(number(each.bytes), _ends(each), "_total") for each in links],
+        "llm_kv_transfer_bytes": [Sample(number(each.bytes), _ends(each, roles), "_total") for each in links],
         "llm_kv_transfer_bytes_known_ratio": [Sample(number(analysis.totals.bytes_known_share))],
         rate: [
-            Sample(_bytes_per_second(each.headline_gb_s), (*_ends(each), ("basis", each.headline_basis)))
+            Sample(_bytes_per_second(each.headline_gb_s), (*_ends(each, roles), ("basis", each.headline_basis)))
             for each in links
         ],
         "llm_kv_transfer_wire_is_lower_bound": [
-            Sample(_flag(each.headline_is_bound), _ends(each)) for each in links if each.headline_gb_s is not None
+            Sample(_flag(each.headline_is_bound), _ends(each, roles))
+            for each in links
+            if each.headline_gb_s is not None
         ],
-        **_exposed(analysis, prefill),
+        **_exposed(analysis),
         **_idle(analysis),
     }
     return "".join(family(each, samples.get(each.name, ())) for each in _FAMILIES) + END
-
-
-def _gap(request: Request) -> int | None:
-    """The gap of a request; None also where clocks are so far apart that decode seems to come before prefill."""
-    return request.kv_gap_ns if request.kv_gap_ns is not None and request.kv_gap_ns >= 0 else None
 
 
 def _histogram(known: Sequence[Request], link: str | None) -> Iterator[Sample]:
@@ -150,20 +144,11 @@ def _histogram(known: Sequence[Request], link: str | None) -> Iterator[Sample]:
     yield Sample(str(len(gaps)), labels, "_count")
 
 
-def _unknown(analysis: Analysis) -> Iterator[Sample]:
-    """How many requests lack a gap, by the code of the analysis' reason."""
-    codes: dict[str, str] = {}
-    for reason in analysis.reasons:
-        codes.setdefault(reason.path, reason.code)
-    general = codes.get("/requests/*/kv_gap_ns", _UNSAID)
-    counts: Counter[str] = Counter()
-    for place, each in enumerate(analysis.requests):
-        if each.kv_gap_ns is None:
-            counts[codes.get(f"/requests/{place}/kv_gap_ns", general)] += 1
-        elif _gap(each) is None:
-            counts[_NEGATIVE] += 1
-    for code, count in sorted(counts.items()):
-        yield Sample(str(count), (("reason", code),))
+def _unknown(requests: Sequence[Request]) -> Iterator[Sample]:
+    """How many requests lack a gap, by what each lacks."""
+    counts = Counter(each.missing for each in requests if each.kv_gap_ns is None)
+    for missing, count in sorted(counts.items()):
+        yield Sample(str(count), (("reason", missing),), "_total")
 
 
 def _common_link(links: Sequence[Link]) -> str | None:
@@ -172,8 +157,26 @@ def _common_link(links: Sequence[Link]) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def _ends(link: Link) -> tuple[tuple[str, str | None], ...]:
-    return ("src", link.src), ("dst", link.dst), ("link", link.link_name), ("transport", link.transport)
+def _ends(link: Link, roles: Mapping[str, str | None]) -> tuple[tuple[str, str | None], ...]:
+    """Where a link begins and ends, with the role of either end where that is known."""
+    return (
+        ("src", link.src), ("dst", link.dst), ("src_role", roles.get(link.src)), ("dst_role", roles.get(link.dst)),
+        ("link", link.link_name), ("transport", link.transport),
+    )  # fmt: skip
+
+
+def _roles(analysis: Analysis) -> dict[str, str | None]:
+    """By end of a link, what its device does: as its file does, else as the run shows; None where it does both."""
+    found: dict[str, str | None] = {}
+    seen = {
+        _PREFILL: {f"{each.trace_id}:{each.gpu}" for each in analysis.prefill or ()},
+        _DECODE: {f"{each.trace_id}:{each.gpu}" for each in analysis.decode or ()},
+    }
+    traces = {each.trace_id: each.role for each in analysis.traces if each.role in seen}
+    for end in {end for link in analysis.links for end in (link.src, link.dst)}:
+        acted = [role for role, ends in seen.items() if end in ends]
+        found[end] = traces.get(end.rpartition(":")[0]) or (acted[0] if len(acted) == 1 else None)
+    return found
 
 
 def _bytes_per_second(gb_s: float | None) -> str | None:
@@ -184,7 +187,7 @@ def _flag(value: bool | None) -> str | None:  # noqa: FBT001 (a value to be writ
     return None if value is None else str(int(value))
 
 
-def _exposed(analysis: Analysis, prefill: Sequence[PrefillDevice] | None) -> dict[str, list[Sample]]:
+def _exposed(analysis: Analysis) -> dict[str, list[Sample]]:
     """By side. A total is of the receive side where that is in all pairs, or where only decode was captured.
 
     Elsewhere what was seen from the one side and from the other is one sum, which is neither's.
@@ -193,7 +196,7 @@ def _exposed(analysis: Analysis, prefill: Sequence[PrefillDevice] | None) -> dic
     is_of_pairs = totals.movement_count > 0 and totals.paired_count == totals.movement_count
     is_of_decode = is_of_pairs or all(each.role == _DECODE for each in analysis.traces)
     decode = totals.exposed_ns if is_of_decode else None
-    sent = sum(each.exposed_ns for each in prefill) if prefill else None
+    sent = sum(each.exposed_ns for each in analysis.prefill) if analysis.prefill else None
     share = totals.exposure_known_share if decode is not None else None
     return {
         "llm_kv_transfer_exposed_seconds": [
@@ -206,7 +209,7 @@ def _exposed(analysis: Analysis, prefill: Sequence[PrefillDevice] | None) -> dic
 
 def _idle(analysis: Analysis) -> dict[str, list[Sample]]:
     devices = sorted(analysis.decode or (), key=lambda each: (each.trace_id, each.device_id, each.gpu))
-    places = [(each, (("trace", each.trace_id), ("gpu", each.gpu))) for each in devices]
+    places = [(each, (("role", _DECODE), ("trace", each.trace_id), ("gpu", each.gpu))) for each in devices]
     return {
         "llm_kv_decode_idle_seconds": [
             Sample(seconds(ns), (*labels, ("reason", reason)), "_total")

@@ -2,6 +2,7 @@
 
 from nsysparse.analysis import Analysis
 from nsysparse.document import Block, Heading, Paragraph
+from nsysparse.ideas import title
 from nsysparse.sections.cells import numbers, table, texts, times
 from nsysparse.units import time_scale
 
@@ -13,7 +14,7 @@ def build(analysis: Analysis) -> list[Block]:
     ideas = sorted(analysis.whatif, key=lambda idea: (-(idea.saves_ns or 0), idea.id))
     scale = time_scale([idea.saves_ns for idea in ideas])
     columns = [
-        texts("Change", [idea.id for idea in ideas]),
+        texts("Change", [title(idea.id) for idea in ideas]),
         times("Saves", [idea.saves_ns for idea in ideas], scale, term="what-if"),
         times("Costs", [idea.costs_ns for idea in ideas], scale, term="what-if"),
         times("Gap then", [idea.predicted_kv_gap_ns for idea in ideas], scale, term="what-if"),

@@ -29,6 +29,8 @@ class CacheType:
     wide_values: int = 0
 
 
+NARROW_BITS = 8
+"""A cache of so many bits a value, or of fewer, is not compressed further for its way."""
 _WIDE_BYTES = 2
 
 # A scale is FP16 or FP32, and an asymmetric type has a zero point beside it. LMDeploy keeps both per head and token, so

@@ -7,15 +7,13 @@ from nsysparse.catalog.loader import shown_model
 from nsysparse.errors import UsageError
 from nsysparse.prediction import FORMAT_VERSION, Band, Packing, Prediction, Question, Row, Tokens
 from nsysparse.theory.critical import Length, critical_length, fixed_cost_length
-from nsysparse.theory.dtypes import cache_types
+from nsysparse.theory.dtypes import NARROW_BITS, cache_types
 from nsysparse.theory.links import Peak
 from nsysparse.theory.paying import shares_over
 from nsysparse.theory.pipeline import exposed_ns
 from nsysparse.theory.shipment import Shipment
 from nsysparse.theory.unsaid import Limits, of_lengths, of_question, of_row
 from nsysparse.units import transfer_ns
-
-_MOST_BITS_TO_COMPRESS = 8
 
 
 def line_rate_ns(nbytes: int, peak: Peak) -> int:
@@ -135,7 +133,7 @@ def _tokens(ends: tuple[Length, Length] | None) -> Tokens:
 def _packings(shipment: Shipment) -> list[Packing]:
     """What narrower types would make of a token; none for a cache that has 8 bits a value or fewer already."""
     kept = shipment.token_bytes
-    if shipment.kv_dtype.bits <= _MOST_BITS_TO_COMPRESS or not kept:
+    if shipment.kv_dtype.bits <= NARROW_BITS or not kept:
         return []
     found = []
     for kind in cache_types().values():

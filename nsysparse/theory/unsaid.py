@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from nsysparse.analysis import Reason
 from nsysparse.prediction import Lengths, Question
 from nsysparse.theory.critical import Length, Why
+from nsysparse.theory.dtypes import NARROW_BITS
 from nsysparse.theory.links import Peak
 from nsysparse.theory.shipment import Shipment
 
@@ -31,7 +32,7 @@ def of_question(shipment: Shipment, asked: Question) -> list[Reason]:
     found = []
     if shipment.wire_dtype is None:
         text = "Nothing says that the cache is compressed on its way."
-        fix = "--wire-dtype TYPE" if shipment.kv_dtype.bits > 8 else ""  # noqa: PLR2004 (nothing to halve)
+        fix = "--wire-dtype TYPE" if shipment.kv_dtype.bits > NARROW_BITS else ""
         found.append(Reason("/wire_dtype", "not-given", text, fix))
     if asked.layer_ns is None:
         found.append(_no_layer("/layer_ns"))

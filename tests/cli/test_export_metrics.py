@@ -35,7 +35,10 @@ def test_metrics_are_the_numbers_of_the_report(sample: Callable[[str], Path]) ->
     found = read(run(sample(ONE), "--metrics", "-q").stdout)
 
     assert [value for _, value in found["llm_kv_transfer_bytes"]] == [each.bytes for each in analysis.links]
-    assert found["llm_kv_transfer_exposed_seconds"] == [({"role": "decode"}, (analysis.totals.exposed_ns or 0) / 1e9)]
+    assert found["llm_kv_transfer_exposed_seconds"] == [
+        ({"role": "decode"}, (analysis.totals.exposed_ns or 0) / 1e9),
+        ({"role": "prefill"}, sum(each.exposed_ns for each in analysis.prefill or ()) / 1e9),
+    ]
     assert found["nsysparse_build_info"][0][0]["notice"] == "synthetic"
     known = [each for each in analysis.requests if each.kv_gap_ns is not None]
     missing = sum(value for _, value in found.get("llm_kv_transfer_gap_unknown_requests", []))

@@ -66,8 +66,8 @@ def test_gaps_are_observed_on_the_decode_side(server: dict[str, Any], clock: Cal
     assert samples["_sum", None] == pytest.approx(0.252, abs=1e-5)
     assert [samples["_bucket", bound] for bound in ("0.001", "0.005", "0.1", "0.5", "+Inf")] == [0, 1, 1, 2, 2]
     assert {each.labels["reason"]: each.value for each in found[UNKNOWN].samples if each.name.endswith("_total")} == {
-        "negative": 1,
-        "no-stamp": 1,
+        "contradiction": 1,
+        "no-prefill-step": 1,
     }
     assert [each.value for each in found[ERROR].samples] == [0.0001]
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsysparse.analysis import DecodeDevice, Finding, PrefillDevice, Request, Totals, WhatIf
+from nsysparse.analysis import Clock, DecodeDevice, Finding, PrefillDevice, Reason, Request, Totals, WhatIf
 from nsysparse.api import analyse
 from nsysparse.frames import Shares, Transfers
 from nsysparse.metrics.cases import Case
 from nsysparse.metrics.findings import Grounds, findings
-from nsysparse.metrics.findings.ranking import MOST
+from nsysparse.metrics.findings.ranking import MOST, worst_first
+from nsysparse.metrics.gap_reasons import with_gap_reason
 from nsysparse.metrics.measured import select
 from nsysparse.metrics.whatif import whatif
 from tests import factories
@@ -30,9 +31,10 @@ def told(
     totals: Totals | None = None,
     decode: tuple[DecodeDevice, ...] | None = None,
     prefill: tuple[PrefillDevice, ...] | None = None,
+    clocks: tuple[Clock, ...] = (),
 ) -> dict[str, Finding]:
     sums = totals or factories.unknown().totals
-    found = findings(Grounds(requests, cases, ideas, NOTHING, sums, None, None), decode, prefill)
+    found = findings(Grounds(requests, cases, ideas, NOTHING, sums, None, None, clocks), decode, prefill)
     return {each.id: each for each in found}
 
 
@@ -68,7 +70,7 @@ def test_each_part_has_its_finding(part: str, blamed: str, kind: str) -> None:
     assert "200.0 ms in the median of 2 requests, 100 % of all gaps" in finding.title
     assert "20.0 % of the way" in finding.evidence
     assert "the largest part of 2 of these gaps; worst: a, b" in finding.evidence
-    assert finding.refs == ("/requests/a", "/requests/b")
+    assert finding.refs == ("a", "b")
 
 
 def test_what_cannot_be_told_apart_is_blamed_on_both() -> None:
@@ -114,7 +116,10 @@ def test_advice_names_the_idea_that_saves_most() -> None:
         WhatIf("larger-messages", 0, 30 * MS, None, 10, "", ""),
     )
     found = told(case("a", wire=100, ready=100), ideas=ideas)
-    assert "link:ib-ndr saves most: 3.00 ms per request, before what it costs, of 10." in found["gap-link"].advice
+    assert (
+        '"Link: InfiniBand NDR 4x" saves most: 3.00 ms per request, before what it costs, of 10.'
+        in found["gap-link"].advice
+    )
     assert "saves most" not in found["gap-scheduler"].advice
     assert "saves most" not in told(case("a", wire=100))["gap-link"].advice
 
@@ -130,15 +135,26 @@ def test_costs_are_the_sums_of_the_parts(parts: list[tuple[int, ...]]) -> None:
     assert len(found) <= MOST
 
 
-def test_at_most_seven_and_unknown_costs_last() -> None:
+def test_at_most_seven_and_what_leaves_numbers_in_doubt_keeps_its_place() -> None:
     cut, apart = factories.request("cut", missing="cut"), factories.request("apart", missing="clocks")
     sums = replace(factories.unknown().totals, time_ns=100 * MS, first_use_ns=9 * MS, first_use_count=2)
-    found = told(case("a", 40, 50, 60, 70, 80), requests=(cut, apart), totals=sums, prefill=(prefill_device(30 * MS),))
-    assert list(found) == [
+    costly = [
         "gap-scheduler", "gap-handoff", "gap-fragmentation", "gap-wait", "gap-link", "prefill-stalls", "first-uses",
     ]  # fmt: skip
-    fewer = told(case("a", 40), requests=(cut, apart))
+    everything = case("a", 40, 50, 60, 70, 80)
+    stalls = (prefill_device(30 * MS),)
+    assert list(told(everything, totals=sums, prefill=stalls)) == costly
+    found = told(everything, requests=(cut, apart), totals=sums, prefill=stalls)
+    assert list(found) == ["clocks-apart", *costly[:5], "requests-cut"]  # a half of all: high
+    fewer = told(case("a", 40), requests=(cut, apart, *(factories.request(str(at)) for at in range(3))))
     assert list(fewer) == ["gap-link", "clocks-apart", "requests-cut"]
+    assert fewer["clocks-apart"].severity == "medium"
+
+
+def test_what_costs_nothing_is_no_finding() -> None:
+    free = Finding("sent-again", "wire", "medium", "", "", 0, "")
+    unknown = replace(free, cost_ns=None)
+    assert worst_first([free, unknown]) == (unknown,)
 
 
 def test_requests_of_which_something_cannot_be_told() -> None:
@@ -146,16 +162,48 @@ def test_requests_of_which_something_cannot_be_told() -> None:
         factories.request("a", missing="cut"),
         factories.request("b", missing="cut"),
         factories.request("c", missing="clocks"),
-        factories.request("d", missing="", verdict="unresolved"),
+        factories.request("d", missing="", verdict="unresolved", clock="utc-unverified", uncertainty_ns=2 * MS),
         factories.request("e", missing="no-prefill-step"),
     )
     found = told(requests=rows)
     assert found["requests-cut"].title == "The capture's beginning or end cuts 2 requests of 5"
-    assert found["requests-cut"].refs == ("/requests/a", "/requests/b")
+    assert found["requests-cut"].refs == ("a", "b")
     assert found["clocks-apart"].kind == "clock"
     assert found["clocks-apart"].title.startswith("The KV gap of 1 request is not known and the verdict of 1 request")
-    assert "one nsys profile" in found["clocks-apart"].advice
+    assert found["clocks-apart"].evidence.endswith("an error of up to 2.00 ms")
     assert all(each.cost_ns is None for each in found.values())
+
+
+UNRESOLVED = {"missing": "", "verdict": "unresolved"}
+
+
+@pytest.mark.parametrize(
+    ("row", "advice"),
+    [
+        ({**UNRESOLVED, "clock": "utc-unverified"}, "Say --utc-error MS, where PTP or NTP tells"),
+        ({**UNRESOLVED, "clock": "estimated"}, "More messages larger than NCCL buffers, in both directions"),
+        ({**UNRESOLVED, "clock": "one-file"}, "No option narrows what clocks of devices of one host leave open"),
+        ({"missing": "clocks"}, "The note of the clock."),
+        ({"missing": "contradiction"}, "Check ids of requests and roles of files: --role"),
+    ],
+)
+def test_advice_on_clocks_is_what_would_change_this_run(row: dict[str, object], advice: str) -> None:
+    """What `auto` took already, or what no file has, is never proposed."""
+    clocks = (factories.clock(method="refused", offset_ns=None, note="the note of the clock"),)
+    found = told(requests=(factories.request("a", **row),), clocks=clocks)["clocks-apart"]
+    assert found.advice.startswith(advice)
+    assert "--clock" not in found.advice
+    told_of = [each for each in ("note of the clock", "--utc-error", "--role", "directions") if each in found.advice]
+    assert len(told_of) == (0 if row.get("clock") == "one-file" else 1)
+
+
+@pytest.mark.parametrize("missing", ["clocks", "contradiction"])
+def test_why_no_gap_is_known_proposes_no_clock_that_auto_would_have_taken(missing: str) -> None:
+    clocks = (factories.clock(method="refused", offset_ns=None, note="neither file records UTC"),)
+    blank = [Reason(f"/verdict/{name}", "not-recorded", "", "x") for name in ("value", "uncertainty", "basis")]
+    for each in with_gap_reason(blank, (factories.request("a", missing=missing),), clocks):
+        assert "--clock" not in each.fix
+        assert (each.fix == "") == each.message.endswith(": neither file records UTC") == (missing == "clocks")
 
 
 def test_sent_again() -> None:
@@ -182,6 +230,11 @@ def test_sent_again() -> None:
     assert finding.cost_ns == MS
     assert finding.severity == "medium"
     assert told(requests=(factories.request("r", attempt_count=1),)) == {}
+    judged = factories.request("others", path_ns=50 * MS)  # the way of all requests, as for other findings
+    (rarer,) = findings(Grounds((again, judged), (), None, select(transfers, shares), sums, None, None))
+    assert rarer.severity == "low"
+    rare = replace(judged, path_ns=100 * MS)
+    assert findings(Grounds((again, rare), (), None, select(transfers, shares), sums, None, None)) == ()
 
 
 def decode_device(**changes: object) -> DecodeDevice:

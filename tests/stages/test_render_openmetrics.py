@@ -11,7 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as older_families
 
-from nsysparse.analysis import Analysis, DecodeDevice, PrefillDevice, Reason
+from nsysparse.analysis import Analysis, DecodeDevice, PrefillDevice
 from nsysparse.render.exposition import Family
 from nsysparse.render.to_openmetrics import BUCKETS_NS, FAMILIES, render
 
@@ -70,7 +70,7 @@ def decode(gpu: str = "gpu0", **changes: object) -> DecodeDevice:
 
 @pytest.mark.parametrize("name", ANALYSES)
 def test_families_have_the_types_and_units_that_they_are_given(name: str) -> None:
-    for each in read(render(ANALYSES[name](), [prefill(1)], per_request=True)).values():
+    for each in read(render(replace(ANALYSES[name](), prefill=(prefill(1),)), per_request=True)).values():
         about = FAMILIES[each.name]
         assert (each.type, each.unit, each.documentation) == (about.type, about.unit, about.help)
         assert each.samples
@@ -83,7 +83,7 @@ def test_names_end_in_their_unit_and_helps_need_no_escape(about: Family) -> None
 
 
 def test_the_older_parser_reads_the_same_samples() -> None:
-    text = render(replace(factories.rich(), decode=(decode(),)), [prefill(1)], per_request=True)
+    text = render(replace(factories.rich(), decode=(decode(),), prefill=(prefill(1),)), per_request=True)
 
     def samples(families: object) -> list[tuple[str, dict[str, str], float]]:
         return [(each.name, each.labels, each.value) for family in families for each in family.samples]
@@ -112,6 +112,8 @@ def test_no_label_is_without_bound_unless_asked_for() -> None:
         "reason",
         "src",
         "dst",
+        "src_role",
+        "dst_role",
         "transport",
         "basis",
         "trace",
@@ -134,24 +136,14 @@ def test_buckets_are_cumulative_and_count_what_is_within() -> None:
     assert values(metric)["_sum", "decode", "IB NDR"] == sum(gaps) / 1e9
 
 
-def test_gaps_of_which_nothing_is_known_are_no_histogram_and_are_counted_by_reason() -> None:
-    found = read(render(gapped(None, None, reasons=(Reason("/requests/*/kv_gap_ns", "not-recorded", "no steps"),))))
+def test_gaps_that_are_not_known_are_no_histogram_and_are_counted_by_what_each_request_lacks() -> None:
+    lacking = ("cut", "no-decode-step", "clocks", "contradiction", "no-prefill-step", "cut")
+    unknown = [factories.request(f"r{at}", missing=missing) for at, missing in enumerate(lacking)]
+    found = read(render(replace(factories.small(), requests=tuple(unknown))))
     assert GAP not in found
-    assert values(found[UNKNOWN]) == {("", "not-recorded"): 2}
-
-
-def test_a_request_without_gap_has_its_own_reason_or_the_one_of_all_or_none() -> None:
-    reasons = (Reason("/requests/1/kv_gap_ns", "ambiguous", "x"), Reason("/requests/*/kv_gap_ns", "not-recorded", "y"))
-    found = read(render(gapped(5, None, None, -1, reasons=reasons)))
-    assert values(found[UNKNOWN]) == {("", "ambiguous"): 1, ("", "negative"): 1, ("", "not-recorded"): 1}
-    assert values(read(render(gapped(None, reasons=())))[UNKNOWN]) == {("", "unknown"): 1}
-    assert UNKNOWN not in read(render(gapped(5)))
-
-
-def test_a_negative_gap_is_an_error_of_clocks_and_in_no_number() -> None:
-    found = read(render(gapped(-5, 1_000_000), per_request=True))
-    assert values(found[GAP])["_sum", "decode", "IB NDR"] == 0.001
-    assert values(found[PER_REQUEST]) == {("", "r01"): 0.001}
+    assert values(found[UNKNOWN]) == {("_total", name): 1 + (name == "cut") for name in lacking}
+    half = factories.request("half", kv_gap_ns=5, missing="cut")  # of which only the way to the token is cut
+    assert UNKNOWN not in read(render(replace(factories.small(), requests=(half,))))
 
 
 def test_the_link_is_named_where_all_have_one_name() -> None:
@@ -182,7 +174,7 @@ def test_the_share_is_that_of_the_verdict() -> None:
 def test_links_have_bytes_and_rate_in_base_units() -> None:
     bound, sure = factories.bound_link(), factories.link()
     found = read(render(replace(factories.small(), links=(bound, sure))))
-    of_sure = (sure.src, sure.dst, "IB NDR", "nccl")
+    of_sure = (sure.src, sure.dst, "prefill", "IB NDR", "nccl")
     of_bound = (bound.src, bound.dst, "nccl")
 
     assert values(found["llm_kv_transfer_bytes"]) == {
@@ -192,6 +184,30 @@ def test_links_have_bytes_and_rate_in_base_units() -> None:
         ("", *of_sure, "wire"): 40e9, ("", *of_bound, "kernel"): 18.8e9,
     }  # fmt: skip
     assert values(found["llm_kv_transfer_wire_is_lower_bound"]) == {("", *of_sure): 0, ("", *of_bound): 1}
+
+
+@pytest.mark.parametrize(
+    ("role", "seen", "roles"),
+    [
+        (None, {}, {}),
+        (None, {"prefill": ("gpu0",), "decode": ("gpu1",)}, {"src_role": "prefill", "dst_role": "decode"}),
+        (None, {"prefill": ("gpu0", "gpu1"), "decode": ("gpu1",)}, {"src_role": "prefill"}),  # the other does both
+        ("decode", {}, {"src_role": "decode", "dst_role": "decode"}),
+        ("mixed", {}, {}),
+    ],
+)
+def test_ends_of_links_have_the_roles_that_their_files_or_devices_have(
+    role: str | None, seen: dict[str, tuple[str, ...]], roles: dict[str, str]
+) -> None:
+    whole = replace(
+        factories.small(),
+        traces=(factories.trace("run", role),),
+        links=(factories.link(src="run:gpu0", dst="run:gpu1"),),
+        prefill=tuple(replace(prefill(1), trace_id="run", gpu=gpu) for gpu in seen.get("prefill", ())),
+        decode=tuple(decode(gpu, trace_id="run") for gpu in seen.get("decode", ())),
+    )
+    (sample,) = read(render(whole))["llm_kv_transfer_bytes"].samples
+    assert {name: value for name, value in sample.labels.items() if name.endswith("_role")} == roles
 
 
 def test_the_decode_side_has_the_total_where_it_is_the_receivers() -> None:
@@ -206,19 +222,20 @@ def test_the_decode_side_has_the_total_where_it_is_the_receivers() -> None:
 
 
 def test_the_prefill_side_is_the_sum_over_its_devices() -> None:
-    devices = [prefill(250_000_000), prefill(500_000_000, 1)]
-    assert values(read(render(paired(), devices))[EXPOSED]) == {("_total", "decode"): 1.5, ("_total", "prefill"): 0.75}
-    assert values(read(render(paired(), []))[EXPOSED]) == {("_total", "decode"): 1.5}
+    devices = (prefill(250_000_000), prefill(500_000_000, 1))
+    found = read(render(replace(paired(), prefill=devices)))
+    assert values(found[EXPOSED]) == {("_total", "decode"): 1.5, ("_total", "prefill"): 0.75}
+    assert values(read(render(replace(paired(), prefill=())))[EXPOSED]) == {("_total", "decode"): 1.5}
 
 
 def test_idle_time_is_divided_by_reason() -> None:
     found = read(render(replace(factories.small(), decode=(decode(),))))
     assert values(found["llm_kv_decode_idle_seconds"]) == {
-        ("_total", "decode", "gpu0", "no_request"): 0,
-        ("_total", "decode", "gpu0", "transfer"): 2,
-        ("_total", "decode", "gpu0", "unknown"): 1e-9,
+        ("_total", "decode", "decode", "gpu0", "no_request"): 0,
+        ("_total", "decode", "decode", "gpu0", "transfer"): 2,
+        ("_total", "decode", "decode", "gpu0", "unknown"): 1e-9,
     }
-    assert values(found["llm_kv_decode_idle_ratio"]) == {("", "decode", "gpu0"): 0.4}
+    assert values(found["llm_kv_decode_idle_ratio"]) == {("", "decode", "decode", "gpu0"): 0.4}
     assert "llm_kv_decode_idle_ratio" not in read(render(replace(factories.small(), decode=(decode(idle_share=None),))))
 
 

@@ -11,7 +11,7 @@ import factories
 import pytest
 
 import nsysparse.sections
-from nsysparse.analysis import Analysis, Cell, Coverage, Link, Reason, Setting, Unattributed
+from nsysparse.analysis import Analysis, Cell, Coverage, Link, Reason, Setting, Unattributed, WhatIf
 from nsysparse.document import (
     Abstention,
     BarChart,
@@ -341,7 +341,9 @@ def test_order_of_cells_does_not_show() -> None:
 
 
 def test_sections_know_only_results_document_kinds_and_units() -> None:
-    allowed = {f"nsysparse.{name}" for name in ("analysis", "document", "kinds", "lengths", "prediction", "units")}
+    allowed = {
+        f"nsysparse.{name}" for name in ("analysis", "document", "ideas", "kinds", "lengths", "prediction", "units")
+    }
     for path in Path(nsysparse.sections.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nsysparse"):
@@ -457,6 +459,18 @@ def test_one_movement_is_counted_and_several_are() -> None:
 
     assert "(5.20 ms, 1.6 % of the time) is counted although nothing proves that it carries KV." in said(1)
     assert "are counted although nothing proves that they carry KV." in said(6)
+
+
+def test_what_would_help_is_named_in_words() -> None:
+    ids = ("wire-int8", "link:nvlink4-h100", "more-streams", "link:nobody-knows", "of another version")
+    ideas = tuple(WhatIf(name, 1, len(ids) - at, None, 1, "", "") for at, name in enumerate(ids))
+    shown = column(table(SECTIONS["whatif"](replace(factories.rich(), whatif=ideas)), "whatif-table"), "Change")
+    assert shown == [
+        "INT8 on the wire",
+        "Link: NVLink 4 (H100/H200/H20 SXM, GH200; 18 links)",
+        "More streams or adapters",
+        *ids[3:],
+    ]
 
 
 def test_unknown_values_are_named_in_words_and_advice_is_no_command() -> None:

@@ -1,5 +1,6 @@
 """What would help: each idea against an answer worked out by hand, and what none of them may ever say."""
 
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsysparse.analysis import Link, WhatIf
-from nsysparse.api import analyse
+from nsysparse.api import Options, analyse
 from nsysparse.catalog.loader import find_model
+from nsysparse.ideas import title
 from nsysparse.metrics.cases import Case
 from nsysparse.metrics.crowding import Crowding
 from nsysparse.metrics.prefill_compute import LastPrefill
@@ -21,21 +23,30 @@ from nsysparse.theory.dtypes import cache_type
 from nsysparse.theory.shipment import Shipment
 from tests import factories
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 MS = 1_000_000
 H100 = "NVIDIA H100 80GB HBM3"
 NO_LINE = {"fixed_cost_ns": None, "fitted_gb_s": None}
 
 
 def case(name: str = "r0", link: Link | None = None, **changes: object) -> Case:
-    """20 ms of gap: 8 on the wire, 3 waiting, 2 of pauses, 1 of hand-off, 6 until decode starts."""
-    plain = Case(name, 20 * MS, 8 * MS, 3 * MS, 2 * MS, 1 * MS, 6 * MS, link=link)
+    """20 ms of gap: 8 on the wire at 25 GB/s, 3 waiting, 2 of pauses, 1 of hand-off, 6 until decode starts."""
+    plain = Case(name, 20 * MS, 8 * MS, 3 * MS, 2 * MS, 1 * MS, 6 * MS, link=link, wire_bytes=200 * MS)
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
 def link(**changes: object) -> Link:
-    """25 GB/s of 50, a practical ceiling of 40, without a fitted line."""
-    rates = {"peak_gb_s": 50.0, "practical_gb_s": 40.0, "headline_gb_s": 25.0, "headline_is_bound": False}
+    """At least 2 GB/s of 50, a practical ceiling of 40, without a fitted line."""
+    rates = {"peak_gb_s": 50.0, "practical_gb_s": 40.0, "headline_gb_s": 2.0, "headline_is_bound": True}
     return factories.link(**{**rates, **NO_LINE, **changes})
+
+
+def test_every_idea_has_a_title() -> None:
+    said = re.search(r"whatif +null or \[\] id \(([^)]*)\)", (DOCS / "reference" / "report-json.md").read_text("utf-8"))
+    assert said
+    names = re.split(r",\s+", said[1])
+    assert "smaller-batch" in names
+    assert not [name for name in names if title(name.replace("ID", "ib-ndr")) == name]
 
 
 def ideas(*known: Case, model: Shipment | None = None, gpus: tuple[str | None, ...] = ()) -> dict[str, WhatIf]:
@@ -152,28 +163,49 @@ def test_another_link() -> None:
 
 
 def test_another_link_than_one_without_a_name() -> None:
-    nameless = link(peak_gb_s=None, practical_gb_s=None, headline_gb_s=10.0)
-    row = ideas(case(link=nameless))["link:eth-100g"]
-    assert row.saves_ns == int(8 * MS * (1 - 10 / 12.25))
-    assert "the link is not named" in row.basis
+    """What a request reached there is its own bytes over its own time on the wire, never a link's lower bound."""
+    nameless = link(peak_gb_s=None, practical_gb_s=None, headline_is_bound=False)
+    slow = case(link=nameless, wire_bytes=80 * MS)
+    row = ideas(slow, case("unsized", nameless, wire_bytes=None))["link:eth-100g"]
+    assert (row.saves_ns, row.request_count) == (int(8 * MS - 80 * MS / 12.25), 1)  # 10 GB/s now
+    assert "10.0 GB/s (bytes over time on the wire in the median, as the link is not named)" in row.basis
     bound = replace(nameless, headline_is_bound=True)  # it may be faster than any
-    assert not any(name.startswith("link:") for name in ideas(case(link=bound), gpus=(H100,)))
+    for unknown in (case(link=nameless, wire_bytes=None), case(link=bound, wire_bytes=80 * MS)):
+        assert not any(name.startswith("link:") for name in ideas(unknown, gpus=(H100,)))
 
 
 def test_more_streams_fill_the_link() -> None:
     row = ideas(case(link=link()))["more-streams"]
-    assert row.saves_ns == 3 * MS  # 25 of 40 GB/s
-    assert "2 streams would fill it" in row.basis
-    fitted = ideas(case(link=link(fitted_gb_s=10.0, fixed_cost_ns=1 * MS), message_count=4))["more-streams"]
-    assert fitted.saves_ns == 3 * MS  # three quarters of the 4 ms that are bytes
-    assert "may be higher" in ideas(case(link=link(headline_is_bound=True)))["more-streams"].assumption
+    assert row.saves_ns == 3 * MS  # 25 of 40 GB/s, whatever bound the link has
+    assert "25.0 GB/s on " in row.basis
+    assert "2 such streams would fill it" in row.basis
+    assert "at least" not in row.basis
+    fitted = link(fitted_gb_s=10.0, fixed_cost_ns=1 * MS)
+    half = ideas(case(link=fitted, message_count=4, wire_bytes=40 * MS))["more-streams"]
+    assert half.saves_ns == 3 * MS  # three quarters of the 4 ms that are bytes
+    crowded = ideas(case(link=link(), crowding=Crowding(2 * MS, 0), wire_bytes=120 * MS))["more-streams"]
+    assert crowded.saves_ns == 3 * MS  # 20 GB/s in the 6 ms that no other request's streams took
 
 
 @pytest.mark.parametrize(
-    "changes", [{"headline_gb_s": 37.0}, {"headline_basis": "kernel"}, {"peak_gb_s": None, "practical_gb_s": None}]
+    ("changes", "nbytes"),
+    [
+        ({}, 290 * MS),  # over nine tenths of it
+        ({}, 900 * MS),  # more than it can carry: what was buffered crossed before
+        ({}, None),
+        ({"peak_gb_s": None, "practical_gb_s": None}, 200 * MS),
+    ],
 )
-def test_a_link_that_is_full_or_unknown_needs_no_streams(changes: dict[str, object]) -> None:
-    assert "more-streams" not in ideas(case(link=link(**changes)))
+def test_a_link_that_is_full_or_unknown_needs_no_streams(changes: dict[str, object], nbytes: int | None) -> None:
+    assert "more-streams" not in ideas(case(link=link(**changes), wire_bytes=nbytes))
+
+
+@pytest.mark.parametrize("name", ["wire-fp8", "more-streams", "link:ib-ndr"])
+def test_without_a_fixed_cost_savings_are_at_most(name: str) -> None:
+    assert "At most: " in ideas(case(link=link()))[name].assumption
+    free = link(fixed_cost_ns=0, fitted_gb_s=25.0)
+    assert "At most" not in ideas(case(link=free))[name].assumption
+    assert "At most" in ideas(case(link=free), case("r1", link()))[name].assumption
 
 
 def test_one_message_for_all_layers() -> None:
@@ -201,6 +233,11 @@ def test_medians_are_of_the_requests_that_an_idea_applies_to() -> None:
     row = ideas(*known, case("early"))["receiver-pipelining"]
     assert (row.saves_ns, row.predicted_kv_gap_ns, row.request_count) == (2 * MS, 18 * MS, 3)
     assert "3 of 4 requests" in row.basis
+    assert "not told" not in row.basis
+    unsplit = [case(f"u{at}", wire_ns=0, wait_ns=0, moving_ns=11 * MS) for at in range(7)]
+    told = ideas(*known, case("early"), *unsplit)["receiver-pipelining"].basis
+    assert "3 of 11 requests with a known gap" in told
+    assert "of 7 of the others the wire is not told from waiting" in told
 
 
 _NS = st.integers(0, 10**9)
@@ -226,6 +263,7 @@ def _cases(draw: st.DrawFn) -> tuple[Case, ...]:
                 prefill=draw(st.none() | st.builds(LastPrefill, _NS, st.just(frozenset(names)))),
                 crowding=draw(st.none() | st.builds(Crowding, _NS, _NS)),
                 link=crossed,
+                wire_bytes=draw(st.none() | st.integers(0, 10**11)),
             )
         )  # fmt: skip
     return tuple(found)
@@ -276,3 +314,15 @@ def test_two_ideas_against_an_own_calculation(sample: Callable[[str], Path]) -> 
     assert found["larger-messages"].saves_ns == round(median(pauses))
     assert found["sender-pipelining"].saves_ns == pytest.approx(median(savings), abs=2)  # each rounded down
     assert found["sender-pipelining"].request_count == 4
+
+
+def test_what_one_stream_reached_is_what_the_recipe_gave_it(sample: Callable[[str], Path]) -> None:
+    """20 GB/s and a set-up a message, which no line of one size tells; the link proves a tenth of that at least."""
+    files = [sample(f"synthetic/pd-two-hosts-{side}.sqlite") for side in ("prefill", "decode")]
+    analysis = analyse(files, Options(link="ib-ndr"))
+    assert min(link.headline_gb_s or 99 for link in analysis.links) < 3
+    row = next(row for row in analysis.whatif or () if row.id == "more-streams")
+    rate = re.match(r"([\d.]+) GB/s", row.basis)
+    assert rate
+    assert 16 < float(rate[1]) <= 20
+    assert "3 such streams" in row.basis

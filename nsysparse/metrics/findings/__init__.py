@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsysparse.analysis import DecodeDevice, Finding, PrefillDevice, Request, Totals, WhatIf
+from nsysparse.analysis import Clock, DecodeDevice, Finding, PrefillDevice, Request, Totals, WhatIf
 from nsysparse.metrics.cases import Case
 from nsysparse.metrics.findings.against_model import against_model, differs
 from nsysparse.metrics.findings.devices import decode_idle, decode_slower, first_uses, prefill_stalls
@@ -29,6 +29,7 @@ class Grounds:
         totals: Sums over them.
         model: The model as it is served, if named.
         strays: Bytes that were attributed to no request; None where some are and their sizes are unknown.
+        clocks: How the files' clocks stand; of one file there are none.
     """
 
     requests: Sequence[Request]
@@ -38,6 +39,7 @@ class Grounds:
     totals: Totals
     model: Shipment | None
     strays: int | None
+    clocks: Sequence[Clock] = ()
 
 
 def findings(
@@ -60,5 +62,5 @@ def findings(
         decode_idle(decode or ()),
         decode_slower(decode or ()),
     )
-    several = [*blamed_gaps(grounds.cases, grounds.ideas or ()), *untold(grounds.requests)]
+    several = [*blamed_gaps(grounds.cases, grounds.ideas or ()), *untold(grounds.requests, grounds.clocks)]
     return worst_first([*several, *(each for each in alone if each is not None)])

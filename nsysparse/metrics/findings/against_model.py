@@ -8,7 +8,7 @@ from nsysparse.analysis import Finding, Request
 from nsysparse.catalog.entries import IndexedLatent, Latent
 from nsysparse.errors import UsageError
 from nsysparse.metrics.findings.ranking import refs
-from nsysparse.theory.dtypes import cache_types
+from nsysparse.theory.dtypes import NARROW_BITS, cache_types
 from nsysparse.theory.shipment import Shipment
 from nsysparse.units import counted, human_bytes
 
@@ -17,7 +17,6 @@ TOLERANCE = 0.05
 _CLOSE = 0.01
 _MOST_TP = 64
 _MOST_OPTIONS = 3
-_NARROW_BITS = 8
 _FEWEST_COPIES = 2
 
 
@@ -98,7 +97,7 @@ def _types(known: Shipment, off: Sequence[Request]) -> list[str]:
     for kind in cache_types().values():
         kept, crossing = replace(known, kv_dtype=kind), replace(known, wire_dtype=kind)
         options = [f"--kv-dtype {kind.id}"] if _explains(kept, off) else []
-        if known.kv_dtype.bits > _NARROW_BITS and _explains(crossing, off):
+        if known.kv_dtype.bits > NARROW_BITS and _explains(crossing, off):
             options.append(f"--wire-dtype {kind.id}")
         if known.wire_dtype and kind != known.kv_dtype and _explains(replace(kept, wire_dtype=None), off):
             options.append(f"--kv-dtype {kind.id} without --wire-dtype")

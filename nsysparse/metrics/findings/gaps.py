@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nsysparse.analysis import Finding, WhatIf
+from nsysparse.ideas import title
 from nsysparse.metrics.cases import FRAGMENTATION, HANDOFF, LINK, PARTS, SCHEDULER, TRANSFER, WAIT, Case
 from nsysparse.metrics.findings.ranking import MEDIUM, refs, severity
 from nsysparse.metrics.whatif.idea import middle
@@ -112,7 +113,8 @@ def _best(told: _Part, ideas: Sequence[WhatIf]) -> str:
         return ""
     net = (best.saves_ns or 0) - (best.costs_ns or 0)
     unpaid = ", before what it costs" if best.costs_ns is None else ""
-    return f" Of what would help, {best.id} saves most: {human_ns(net)} per request{unpaid}, of {best.request_count:,}."
+    saves = f"{human_ns(net)} per request{unpaid}, of {best.request_count:,}"
+    return f' Of what would help, "{title(best.id)}" saves most: {saves}.'
 
 
 def _gain(idea: WhatIf) -> int:

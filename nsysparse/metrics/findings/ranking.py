@@ -11,6 +11,7 @@ HIGH_FROM, MEDIUM_FROM, LOW_FROM = 0.20, 0.05, 0.01
 none."""
 _MOST_REFS = 3
 _ORDER = (HIGH, MEDIUM, LOW)
+_TRUST = ("clock", "coverage")
 
 
 def severity(share: float) -> str | None:
@@ -22,13 +23,22 @@ def severity(share: float) -> str | None:
 
 
 def worst_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The most costly ones, those of unknown cost last, at most `MOST`."""
-    ranked = sorted(
-        found, key=lambda each: (each.cost_ns is None, -(each.cost_ns or 0), _ORDER.index(each.severity), each.id)
-    )
-    return tuple(ranked[:MOST])
+    """The most costly ones, then those of unknown cost, at most `MOST`; what costs nothing is no finding.
+
+    What says how far the numbers can be trusted always has a place, and comes first where it is severe.
+    """
+    told = [each for each in found if each.cost_ns != 0]
+    doubts = [each for each in told if each.kind in _TRUST]
+    rest = sorted((each for each in told if each.kind not in _TRUST), key=_rank)[: max(MOST - len(doubts), 0)]
+    first = sorted((each for each in doubts if each.severity == HIGH), key=_rank)
+    later = [*rest, *(each for each in doubts if each.severity != HIGH)]
+    return (*first, *sorted(later, key=_rank))[:MOST]
+
+
+def _rank(found: Finding) -> tuple[bool, int, int, str]:
+    return found.cost_ns is None, -(found.cost_ns or 0), _ORDER.index(found.severity), found.id
 
 
 def refs(request_ids: Iterable[str]) -> tuple[str, ...]:
-    """Where a report has these requests; the first few."""
-    return tuple(f"/requests/{each}" for each in list(request_ids)[:_MOST_REFS])
+    """The requests that a finding names; the first few."""
+    return tuple(request_ids)[:_MOST_REFS]

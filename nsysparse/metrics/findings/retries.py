@@ -5,13 +5,15 @@ from collections.abc import Sequence
 import polars as pl
 
 from nsysparse.analysis import Finding, Request
-from nsysparse.metrics.findings.ranking import LOW, MEDIUM, refs, severity
+from nsysparse.metrics.findings.ranking import MEDIUM, refs, severity
 from nsysparse.metrics.measured import Measured
 from nsysparse.units import counted, human_ns
 
 
 def sent_again(requests: Sequence[Request], measured: Measured) -> Finding | None:
     """The finding; its cost is the time from each request's first send to the beginning of its last attempt.
+
+    None where that is not worth telling, as a share of the ways of all requests of which these are known.
 
     Args:
         requests: With their ways and how often they were sent.
@@ -22,17 +24,20 @@ def sent_again(requests: Sequence[Request], measured: Measured) -> Finding | Non
         return None
     lost = _lost(measured, [request.request_id for request in again])
     cost = sum(lost.values()) if lost else None
-    paths = [request.path_ns for request in again if request.path_ns and request.request_id in lost]
-    known = sum(lost[request.request_id] for request in again if request.path_ns and request.request_id in lost)
+    ways = sum(request.path_ns or 0 for request in requests)
+    known = [lost[request.request_id] for request in again if request.path_ns and request.request_id in lost]
+    how_bad = severity(sum(known) / ways) if known else MEDIUM
+    if how_bad is None:
+        return None
     times = max(request.attempt_count or 1 for request in again)
     worst = sorted(again, key=lambda request: (-lost.get(request.request_id, 0), request.request_id))
     return Finding(
         id="sent-again",
         kind="wire",
-        severity=(severity(known / sum(paths)) or LOW) if paths else MEDIUM,
+        severity=how_bad,
         title=f"The KV of {counted(len(again), 'request')} was sent more than once, up to {times:,} times",
-        evidence=f"{human_ns(cost)} from first sends to the beginning of last attempts; worst:"
-        f" {', '.join(request.request_id for request in worst[:3])}",
+        evidence=f"{'Unknown time' if cost is None else human_ns(cost)} from first sends to the beginning of last"
+        f" attempts; worst: {', '.join(request.request_id for request in worst[:3])}",
         cost_ns=cost,
         advice="See the engine's log for failed or timed-out transfers of these requests, and for evicted caches.",
         refs=refs(request.request_id for request in worst),

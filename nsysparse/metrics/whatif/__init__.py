@@ -29,12 +29,13 @@ def whatif(cases: Sequence[Case], model: Shipment | None, gpus: Sequence[str | N
         model: The model as it is served, if named.
         gpus: Product names of all GPUs of all traces; None where one is not recorded.
     """
-    cases = [case for case in cases if not case.moving_ns]
-    if not cases:
+    told = tuple(case for case in cases if not case.moving_ns)
+    if not told:
         return None
     named = {link.id: link for name in gpus if name is not None and (link := link_of_gpu(name)) is not None}
-    scene = Scene(tuple(cases), model, tuple(named.values()) if len(named) == 1 else ())
+    own = tuple(named.values()) if len(named) == 1 else ()
+    scene = Scene(told, model, own, unsplit_count=len(cases) - len(told))
     alone: list[Idea | None] = [propose(scene) for propose in _ALONE]
     ideas = [*narrow_wire(scene), *other_links(scene), *(idea for idea in alone if idea is not None)]
-    rows = [row for idea in ideas if (row := as_row(idea, len(cases))) is not None]
+    rows = [row for idea in ideas if (row := as_row(idea, scene)) is not None]
     return tuple(sorted(rows, key=lambda row: row.id))

@@ -1,9 +1,10 @@
 """One idea: what it would save each request that it applies to, and how that becomes a row of a report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from nsysparse.analysis import Link as Crossed
 from nsysparse.analysis import WhatIf
 from nsysparse.catalog.entries import Link
 from nsysparse.metrics.cases import Case
@@ -16,14 +17,16 @@ class Scene:
     """What ideas are computed from.
 
     Attributes:
-        cases: Requests whose gap and parts are known.
+        cases: Requests whose gap and parts are known, and whose time on the wire is told from waiting.
         model: The model as it is served, if named.
         own_links: Links that the GPUs have between them by their names.
+        unsplit_count: Requests whose gap is known as well, and whose time on the wire is not told from waiting.
     """
 
     cases: tuple[Case, ...]
     model: Shipment | None = None
     own_links: tuple[Link, ...] = ()
+    unsplit_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +66,42 @@ def saving(case: Case, saves: float, within: int, costs_ns: int | None = None) -
     return Saving(case, whole, costs_ns) if whole > 0 else None
 
 
-def as_row(idea: Idea, known_count: int) -> WhatIf | None:
+def as_row(idea: Idea, scene: Scene) -> WhatIf | None:
     """The medians over the requests that the idea applies to; None where there are none.
 
     Args:
         idea: The idea.
-        known_count: Requests whose gap and parts are known.
+        scene: What it was computed from.
     """
     found = idea.savings
     if not found:
         return None
     costs = [each.costs_ns for each in found if each.costs_ns is not None]
     gap = human_ns(middle([each.case.gap_ns for each in found]))
+    known, unsplit = len(scene.cases) + scene.unsplit_count, scene.unsplit_count
+    rest = f"; of {unsplit:,} of the others the wire is not told from waiting" if unsplit else ""
     return WhatIf(
         id=idea.id,
         predicted_kv_gap_ns=middle([each.gap_ns for each in found]),
         saves_ns=middle([each.saves_ns for each in found]),
         costs_ns=middle(costs) if len(costs) == len(found) else None,
         request_count=len(found),
-        basis=f"{idea.basis}; medians over {len(found):,} of {known_count:,} requests with a known gap, of {gap} now",
+        basis=f"{idea.basis}; medians over {len(found):,} of {known:,} requests with a known gap, of {gap} now{rest}",
         assumption=idea.assumption,
     )
+
+
+def at_most(found: Iterable[Saving]) -> str:
+    """A sentence on savings of time on the wire, where any of these requests' messages have an unknown fixed cost."""
+    if all(each.case.link is not None and each.case.link.fixed_cost_ns is not None for each in found):
+        return ""
+    return " At most: no line through the messages tells their fixed cost, so all time on the wire is taken to shrink."
+
+
+def busiest(cases: Iterable[Case]) -> Crossed | None:
+    """Of the links that the requests crossed, the one that carried most bytes; None where none is known."""
+    crossed = [case.link for case in cases if case.link is not None]
+    return max(crossed, key=lambda link: (link.bytes or 0, link.link_key), default=None)
 
 
 def middle(values: Sequence[int]) -> int:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from math import ceil
+from statistics import median
 
 from nsysparse.analysis import Link
 from nsysparse.metrics.cases import Case
-from nsysparse.metrics.whatif.idea import Idea, Saving, Scene, saving, shown
+from nsysparse.metrics.whatif.idea import Idea, Saving, Scene, at_most, busiest, saving, shown
 from nsysparse.units import human_rate
 
-WIRE = "wire"
 _WORTH = 0.9
 """A link that reaches so much of its ceiling has nothing to win from more streams."""
 
@@ -44,43 +44,45 @@ def larger_messages(scene: Scene) -> Idea | None:
 
 def more_streams(scene: Scene) -> Idea | None:
     """Several streams or adapters at once, where one alone does not fill its link: wire time down to its ceiling's."""
-    found: list[Saving] = []
-    for case in scene.cases:
-        rates = None if case.link is None else _rates(case.link)
-        if rates is None or rates[0] >= _WORTH * rates[1]:
-            continue
-        payload = case.wire_ns - case.fixed_ns
-        each = saving(case, payload * (1 - rates[0] / rates[1]), payload)
-        if each is not None:
-            found.append(each)
-    if not found:
+    found = [each for case in scene.cases if (each := _filled(case)) is not None]
+    link = busiest(each.case for each in found)
+    if link is None:
         return None
-    link = _busiest([each.case for each in found])
-    rate, most = _rates(link) or (1.0, 1.0)
-    is_bound = bool(link.headline_is_bound) and link.fitted_gb_s is None
-    how = "fitted" if link.fitted_gb_s else "proven at least" if is_bound else "proven"
+    here = [each.case for each in found if each.case.link == link]
+    rate, most = median(_rate(case) for case in here), _most(link) or 1.0
     ceiling = "practical ceiling" if link.practical_gb_s else "line rate"
     return Idea(
         "more-streams",
         tuple(found),
-        f"{how} {human_rate(rate)} on {link.link_key}, of {human_rate(most)} ({ceiling}): {ceil(most / rate):,} streams"
-        " would fill it",
+        f"{human_rate(rate)} on {link.link_key} in the median (a request's bytes over its time on the wire), of"
+        f" {human_rate(most)} ({ceiling}): {ceil(most / rate):,} such streams would fill it",
         "At best: streams add up until the link's ceiling, nobody else uses it, and what limits one stream (its"
-        " channels, its queue pair, one adapter of several) does not limit all."
-        + (" The true rate may be higher than what is proven, and then less is saved." if is_bound else ""),
+        f" channels, its queue pair, one adapter of several) does not limit all.{at_most(found)}",
     )
 
 
-def _rates(link: Link) -> tuple[float, float] | None:
-    """What one stream reaches and what the link can carry; None where either is not known."""
-    proven = link.headline_gb_s if link.headline_basis == WIRE else None
-    rate, most = link.fitted_gb_s or proven, link.practical_gb_s or link.peak_gb_s
-    return None if rate is None or most is None else (rate, most)
+def _filled(case: Case) -> Saving | None:
+    """What the link's ceiling would save of the time that a request has the wire for itself."""
+    most = None if case.link is None else _most(case.link)
+    alone = _alone_ns(case)
+    if most is None or not case.wire_bytes or alone <= 0 or _rate(case) >= _WORTH * most:
+        return None
+    return saving(case, alone - case.wire_bytes / most, alone)
 
 
-def _busiest(cases: Sequence[Case]) -> Link:
-    links = [case.link for case in cases if case.link is not None]
-    return max(links, key=lambda link: (link.bytes or 0, link.link_key))
+def _alone_ns(case: Case) -> int:
+    """Time on the wire for bytes, less what transfers of others took of it: these are streams of their own."""
+    return case.wire_ns - case.fixed_ns - (0 if case.crowding is None else case.crowding.shared_ns)
+
+
+def _rate(case: Case) -> float:
+    """What a request's own transfers reached, in GB/s."""
+    return (case.wire_bytes or 0) / _alone_ns(case)
+
+
+def _most(link: Link) -> float | None:
+    """What a link can carry, in GB/s."""
+    return link.practical_gb_s or link.peak_gb_s
 
 
 def shown_count(found: Sequence[Saving]) -> str:

@@ -1,12 +1,13 @@
 """The same bytes over another link of the catalogue."""
 
 from collections.abc import Iterable
+from statistics import median
 
 from nsysparse.analysis import Link as Crossed
 from nsysparse.catalog.entries import Link
 from nsysparse.catalog.loader import links
 from nsysparse.metrics.cases import Case
-from nsysparse.metrics.whatif.idea import Idea, Saving, Scene, saving, shown
+from nsysparse.metrics.whatif.idea import Idea, Saving, Scene, at_most, busiest, saving, shown
 from nsysparse.units import GB, human_rate
 
 _FASTER = 1.1
@@ -21,8 +22,8 @@ _BETWEEN = "new adapters, switches and cables, in every server of both roles"
 
 def other_links(scene: Scene) -> list[Idea]:
     """The next faster InfiniBand and Ethernet, and what joins these GPUs within a server, where that is faster."""
-    now = _busiest(scene.cases)
-    ceiling = None if now is None else _ceiling_now(now)
+    now = busiest(scene.cases)
+    ceiling = None if now is None else _known(now) or _reached(scene.cases, now)
     if now is None or ceiling is None:
         return []
     faster = [link for link in _candidates(scene.own_links) if _practical(link) >= _FASTER * ceiling]
@@ -43,29 +44,44 @@ def _practical(link: Link) -> float:
     return high * link.one_way_peak_bytes_per_s / GB
 
 
-def _ceiling_now(link: Crossed) -> float | None:
-    """What the present link can carry, else what this run shows of it; None where that is a mere lower bound."""
-    shown_gb_s = None if link.headline_is_bound else link.headline_gb_s
-    return link.practical_gb_s or link.peak_gb_s or link.fitted_gb_s or shown_gb_s
+def _reached(cases: Iterable[Case], link: Crossed) -> float | None:
+    """What a link that nobody named gave these requests, in the median; None where no size is known.
+
+    Nor where all that is known of the link is a lower bound: what limits a request may not be the link at all.
+    """
+    if not _is_told(link):
+        return None
+    here = [case for case in cases if case.link == link and case.wire_bytes and case.wire_ns > case.fixed_ns]
+    return median((case.wire_bytes or 0) / (case.wire_ns - case.fixed_ns) for case in here) if here else None
 
 
-def _busiest(cases: Iterable[Case]) -> Crossed | None:
-    crossed = [case.link for case in cases if case.link is not None]
-    return max(crossed, key=lambda link: (link.bytes or 0, link.link_key), default=None)
+def _known(link: Crossed) -> float | None:
+    """What the present link can carry, in GB/s; None where nobody named it."""
+    return link.practical_gb_s or link.peak_gb_s
+
+
+def _is_told(link: Crossed) -> bool:
+    """Whether the run tells a link's rate, not only that it is at least so much."""
+    return link.fitted_gb_s is not None or (link.headline_gb_s is not None and not link.headline_is_bound)
+
+
+def _saved(case: Case, reached: float) -> Saving | None:
+    """By the share of its ceiling that the present link gave it; of a link that nobody named, by its own bytes."""
+    if case.link is None:
+        return None
+    payload, known = case.wire_ns - case.fixed_ns, _known(case.link)
+    if known is not None:
+        return saving(case, payload * (1 - known / reached), payload)
+    told = case.wire_bytes and _is_told(case.link)
+    return saving(case, payload - (case.wire_bytes or 0) / reached, payload) if told else None
 
 
 def _idea(link: Link, scene: Scene, now: Crossed, ceiling: float) -> Idea:
     reached = _practical(link)
-    found: list[Saving] = []
-    for case in scene.cases:
-        own = None if case.link is None else _ceiling_now(case.link)
-        payload = case.wire_ns - case.fixed_ns
-        each = None if own is None else saving(case, payload * (1 - own / reached), payload)
-        if each is not None:
-            found.append(each)
-    known = now.practical_gb_s or now.peak_gb_s
+    found = [each for case in scene.cases if (each := _saved(case, reached)) is not None]
+    known = _known(now)
     present = f"{now.link_name or 'the present link'} with {human_rate(ceiling)}"
-    what = "its ceiling" if known else "what this run shows, as the link is not named"
+    what = "its ceiling" if known else "bytes over time on the wire in the median, as the link is not named"
     costs = _WITHIN_HOST if link.kind == "nvlink" else _BETWEEN
     same = "reaches the same share of its ceiling as this run reaches of its own" if known else "reaches its ceiling"
     low, high = link.typical_fraction or (0.0, 0.0)
@@ -75,5 +91,5 @@ def _idea(link: Link, scene: Scene, now: Crossed, ceiling: float) -> Idea:
         tuple(found),
         f"{shown([each.case.wire_ns - each.case.fixed_ns for each in found])} on the wire over {present} ({what}), set"
         f" against {human_rate(reached)} of {link.name} ({typical}; its peak: {link.source})",
-        f"The transfer {same}, and messages cost what they cost now. It costs: {costs}.",
+        f"The transfer {same}, and messages cost what they cost now. It costs: {costs}.{at_most(found)}",
     )

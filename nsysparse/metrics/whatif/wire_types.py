@@ -2,11 +2,10 @@
 
 from nsysparse.errors import UsageError
 from nsysparse.metrics.cases import Case
-from nsysparse.metrics.whatif.idea import Idea, Saving, Scene, saving, shown
-from nsysparse.theory.dtypes import CacheType, cache_type, default_type, value_bytes
+from nsysparse.metrics.whatif.idea import Idea, Saving, Scene, at_most, saving, shown
+from nsysparse.theory.dtypes import NARROW_BITS, CacheType, cache_type, default_type, value_bytes
 from nsysparse.theory.shipment import Shipment
 
-_NARROW_BITS = 8
 _COMMON_HEAD = 128
 # Both with scales for every 128 values: what one scale for a whole tensor saves more is 0.8 % of the bytes.
 _TYPES = (("wire-fp8", "fp8-g128"), ("wire-int8", "int8"))
@@ -15,7 +14,7 @@ _TYPES = (("wire-fp8", "fp8-g128"), ("wire-int8", "int8"))
 def narrow_wire(scene: Scene) -> list[Idea]:
     """FP8 and INT8 on the wire; neither for a cache that is 8-bit already, in memory or on the wire."""
     model = scene.model
-    if model is not None and (model.wire_dtype is not None or model.kv_dtype.bits <= _NARROW_BITS):
+    if model is not None and (model.wire_dtype is not None or model.kv_dtype.bits <= NARROW_BITS):
         return []
     return [idea for name, kind in _TYPES if (idea := _idea(name, cache_type(kind), scene)) is not None]
 
@@ -73,12 +72,7 @@ def _assumption(found: list[Saving], kind: CacheType, model: Shipment | None) ->
             f" while both together stay below {limit} per request."
         )
     kept = " The cache is taken to be kept in 16 bits (--model and --kv-dtype tell)." if model is None else ""
-    fixed = (
-        ""
-        if all(each.case.fixed_ns for each in found)
-        else " Where no line through the messages tells their fixed cost, all time on the wire is taken to shrink."
-    )
     return (
         f"{cost} Values lose accuracy ({kind.bits} bits): hold the model's answers against those of a run without."
-        f"{kept}{fixed}"
+        f"{kept}{at_most(found)}"
     )
