@@ -59,8 +59,9 @@ def find_steps(
     """
     ranges = _phased(holding(scopes, _is_step()), roles, anomalies)
     outer = _outermost(ranges)
-    named = pl.concat([_own_requests(ranges), _surrounding(ranges, scopes)])
     whole = _projected(trace, outer.select("step").unique().rename({"step": "range_id"}))
+    idle = outer.join(whole.filter(~pl.col("is_projected")), left_on="step", right_on="range_id", how="semi")
+    named = pl.concat([_own_requests(ranges), _surrounding(ranges, scopes, idle.filter(kind="step")["range_id"])])
     steps = (
         outer.filter(pl.col("range_id") == pl.col("step"))
         .select("range_id", "process", "phase")
@@ -108,10 +109,10 @@ def _own_requests(ranges: pl.DataFrame) -> pl.DataFrame:
     return _ids(told)
 
 
-def _surrounding(ranges: pl.DataFrame, scopes: ScopeTable) -> pl.DataFrame:
+def _surrounding(ranges: pl.DataFrame, scopes: ScopeTable, empty: pl.Series) -> pl.DataFrame:
     """The same for ranges that name none: the request of the innermost range of their thread around them.
 
-    Failing that, and but for iterations of an engine, which need not work on anything, of the start/end range of their
+    Failing that, and but for `empty` ones (an engine that waits for work iterates too), of the start/end range of their
     process around them, while it is the only one open there that names a request.
     """
     silent = ranges.filter(pl.col("requests").is_null() & pl.col("request").is_null())
@@ -120,8 +121,7 @@ def _surrounding(ranges: pl.DataFrame, scopes: ScopeTable) -> pl.DataFrame:
     )
     inner = silent.select("thread", "process", item="range_id", begin="start_ns", end="end_ns")
     held = innermost(inner, naming.filter(style="push_pop"), "thread")
-    whole = ranges.filter(kind="step")["range_id"]
-    left = inner.join(held, on="item", how="anti", maintain_order="left").filter(~pl.col("item").is_in(whole.implode()))
+    left = inner.join(held, on="item", how="anti", maintain_order="left").filter(~pl.col("item").is_in(empty.implode()))
     alone = innermost(left, naming.filter(style="start_end"), "process", alone=True)
     told = pl.concat([held, alone]).join(naming.select("holder", "request"), on="holder")
     return _ids(told.select(range_id="item", text="request"))
