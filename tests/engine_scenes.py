@@ -41,6 +41,9 @@ class Ahead:
     def to_base(self, at_ns: int) -> int:
         return at_ns + self.by
 
+    def expr_to_base(self, at_ns: pl.Expr) -> pl.Expr:
+        return at_ns + self.by
+
 
 APART = Aligned({})
 
