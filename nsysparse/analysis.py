@@ -402,6 +402,7 @@ class DecodeDevice:
     """What one decode device did between its first and its last decode work.
 
     `by_reason` divides `idle_ns`. `delayed_…` are steps that began only after KV of their new requests had arrived.
+    `uncertainty_ns` is idle time of which the clocks of other files decide the reason, None where all is of one clock.
     `token_ms_…` are times from one step's end to the next, with and without KV arriving meanwhile; `slowdown_ratio` is
     the time of the same kernels while KV arrived over that while none did.
     """
@@ -418,6 +419,7 @@ class DecodeDevice:
     idle_while_pending_ns: int | None
     delayed_step_count: int | None
     delayed_ns: int | None
+    uncertainty_ns: int | None
     token_ms_with_transfer: Distribution | None
     token_ms_without_transfer: Distribution | None
     slowdown_ratio: float | None

@@ -17,7 +17,7 @@ from nsysparse.presets.loader import Rule, match
 from nsysparse.projection import work_of
 from nsysparse.roles import DECODE, PREFILL
 from nsysparse.scope_table import ScopeTable
-from nsysparse.scopes import holding
+from nsysparse.scopes import OPEN, holding
 from nsysparse.shares import request_id
 from nsysparse.source import nccl_domain
 from nsysparse.source.trace import Trace
@@ -57,7 +57,7 @@ def find_steps(
     Returns:
         Columns of `Steps` and of `StepRequests`, in the order of time.
     """
-    ranges = _phased(holding(scopes, _is_step()), roles, anomalies)
+    ranges = _phased(pl.concat([holding(scopes, _is_step()), _last_open(trace, scopes)]), roles, anomalies)
     outer = _outermost(ranges)
     whole = _projected(trace, outer.select("step").unique().rename({"step": "range_id"}))
     idle = outer.join(whole.filter(~pl.col("is_projected")), left_on="step", right_on="range_id", how="semi")
@@ -78,6 +78,30 @@ def find_steps(
         .sort("step_id", "request_id")
     )
     return Steps.validate(steps.select(Steps.column_names())), StepRequests.validate(held)
+
+
+def _last_open(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:
+    """Steps in which the recording ended, as far as their compute shows when they were.
+
+    Whether a range was closed at the end of the recording or not at all, a file does not tell. What is launched after
+    its begin is its own unless its pop was lost, as it was where another step of its thread begins after it. Where a
+    closed one lasts beyond its begin, it is a part of that.
+    """
+    found = scopes.filter(_is_step(), pl.col("style") == OPEN)
+    if found.is_empty():
+        return found
+    others = scopes.filter(_is_step(), pl.col("style") != "mark")
+    latest = others.group_by("thread").agg(
+        latest=pl.col("start_ns").max(), until=pl.col("end_ns").filter(pl.col("style") != OPEN).max()
+    )
+    found = (
+        found.join(latest, on="thread", maintain_order="left")
+        .filter(pl.col("start_ns") == pl.col("latest"), (pl.col("until") <= pl.col("start_ns")).fill_null(value=True))
+        .unique("thread", keep="last", maintain_order=True)
+        .drop("latest", "until")
+    )
+    launching = _projected(trace, found.select("range_id")).filter("is_projected")
+    return found.join(launching, on="range_id", how="semi", maintain_order="left")
 
 
 def _phased(ranges: pl.DataFrame, roles: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:

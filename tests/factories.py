@@ -211,6 +211,7 @@ def decode_device(**changes: object) -> DecodeDevice:
         idle_while_pending_ns=26 * MS,
         delayed_step_count=4,
         delayed_ns=18 * MS,
+        uncertainty_ns=MS,
         token_ms_with_transfer=Distribution(20, 2.4, 2.6, 2.9, 3.0, 2.3, 3.1),
         token_ms_without_transfer=Distribution(30, 2.2, 2.4, 2.6, 2.7, 2.1, 2.8),
         slowdown_ratio=1.25,

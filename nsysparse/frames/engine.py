@@ -19,7 +19,7 @@ class Work(OfTrace):
     is_compute = dy.Bool(nullable=False, metadata={"about": "it is no kernel of NCCL's"})
     shape = dy.Int64(
         nullable=True,
-        metadata={"about": "equal for kernels of a trace of one name and grid; null for graphs recorded whole"},
+        metadata={"about": "number of a kernel's name and grid within its trace; null for graphs recorded whole"},
     )
 
 

@@ -10,8 +10,9 @@ from nsysparse.metrics.devices import OF_DEVICE, Device, coming, compute_of, dev
 from nsysparse.metrics.idle import idle
 from nsysparse.metrics.instants import Instants
 from nsysparse.metrics.journeys import Journeys
-from nsysparse.metrics.lives import lives, on_clock
+from nsysparse.metrics.lives import lives
 from nsysparse.metrics.measured import Measured
+from nsysparse.metrics.on_clock import on_clock
 from nsysparse.metrics.pace import slowdown, token_times
 from nsysparse.roles import DECODE
 
@@ -71,6 +72,7 @@ def decode_devices(measured: Measured, journeys: Journeys) -> tuple[DecodeDevice
                 idle_while_pending_ns=did_not.pending_ns,
                 delayed_step_count=did_not.delayed_step_count,
                 delayed_ns=did_not.delayed_ns,
+                uncertainty_ns=did_not.uncertainty_ns,
                 token_ms_with_transfer=with_transfer,
                 token_ms_without_transfer=without,
                 slowdown_ratio=ratio,

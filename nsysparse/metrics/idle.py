@@ -19,13 +19,15 @@ class Idle:
     pending_ns: int | None
     delayed_step_count: int | None
     delayed_ns: int | None
+    uncertainty_ns: int | None
 
 
 def idle(window: Instants, compute: Instants, known: Lives) -> Idle:
     """How long a device was idle in its window, divided by reason.
 
     Each idle instant counts once, for the first of `STATES` that any request is in. What is left is `no_request` where
-    every request is known not to have come yet, or to have ended; else `unknown`.
+    every request is known not to have come yet, or to have ended; else `unknown`. An instant can be counted wrongly
+    only where a time of another file may have been before or after it: so much in all is the doubt of each sum.
 
     Args:
         window: From the first to the last compute of its decode steps.
@@ -34,6 +36,7 @@ def idle(window: Instants, compute: Instants, known: Lives) -> Idle:
     """
     left = window.without(compute)
     whole, parts = left.length, dict[str, int]()
+    doubt = None if known.doubt is None else left.both(known.doubt).length
     for state in STATES:
         claimed = left.both(known.when(state))
         parts[state] = claimed.length
@@ -49,6 +52,7 @@ def idle(window: Instants, compute: Instants, known: Lives) -> Idle:
         pending_ns=parts[TRANSFER] + parts[KV_READY] if tells else None,
         delayed_step_count=count,
         delayed_ns=waited,
+        uncertainty_ns=doubt,
     )
 
 

@@ -1,20 +1,19 @@
 """The lives of the requests that a decode device serves, on its own clock: prefilled, sent, ready, decoding."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from nsysparse.clocks import Clocks
 from nsysparse.metrics.devices import Device
 from nsysparse.metrics.instants import EARLIEST, LATEST, Instants
 from nsysparse.metrics.journeys import Journeys
+from nsysparse.metrics.on_clock import doubtful
 from nsysparse.roles import DECODE, PREFILL
 
 KV_READY, TRANSFER, PREFILL_RUNNING, BETWEEN_STEPS = "kv_ready", "transfer", "prefill_running", "between_steps"
 STATES = (KV_READY, TRANSFER, PREFILL_RUNNING, BETWEEN_STEPS)
 """What requests may be doing, the first that any does being told of an idle device."""
 NO_REQUEST, UNKNOWN = "no_request", "unknown"
-_EVENTS = ("arrival", "prefill_start", "prefill_end", "first_send", "last_recv", "decode_start", "last_token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +25,14 @@ class Lives:
             `sent` (its KV leaves, or where that is not known begins to arrive), `ready` (all of it has arrived),
             `begins` and `ends` (its decode steps on this device).
         others: `begins` and `ends` of requests of which is not known where they will decode; null: without end.
-        complete: Nothing was decoded, prefilled or received that names no request.
+        complete: Nothing was decoded, prefilled or received that names no request, however the clocks are off.
+        doubt: When it depends on the clocks of other files what they were doing; None where all is of one clock.
     """
 
     rows: pl.DataFrame
     others: pl.DataFrame
     complete: bool
+    doubt: Instants | None = None
 
     def when(self, state: str) -> Instants:
         """When any request is in one of the `STATES`."""
@@ -70,9 +71,9 @@ def lives(
         journeys: What is known of the requests.
         paths: From `on_clock`, for its trace.
     """
+    held = steps.join(journeys.held, on="step_id").select("request_id", "start_ns", "end_ns")
     at_home = (
-        steps.join(journeys.held, on="step_id")
-        .join(paths.select("request_id", "decode_start"), on="request_id", how="left")
+        held.join(paths.select("request_id", "decode_start"), on="request_id", how="left")
         # An engine that prefills may also run a decode step before it hands a request over.
         .filter((pl.col("end_ns") > pl.col("decode_start")).fill_null(value=True))
         .group_by("request_id")
@@ -84,22 +85,24 @@ def lives(
         .agg(first_recv=pl.col("start_ns").min())
     )
     both = at_home.join(arriving, on="request_id", how="full", coalesce=True)
-    rows = both.join(paths, on="request_id", how="left").select(
+    known = both.join(paths, on="request_id", how="left")
+    rows = known.select(
         "request_id", "arrival", "prefill_start", "prefill_end", "begins", "ends",
         sent=pl.coalesce("first_send", "first_recv"), ready="last_recv",
     )  # fmt: skip
-    found = Lives(rows.sort("request_id"), _elsewhere(paths, journeys), complete=True)
+    elsewhere = _elsewhere(paths, journeys)
+    others = elsewhere.select(begins=pl.min_horizontal("arrival", "prefill_start"), ends="last_token")
+    doubt = doubtful(known, elsewhere, held)
+    found = Lives(rows.sort("request_id"), others, complete=True, doubt=doubt)
     unnamed = journeys.steps.filter(
         (pl.col("phase") == PREFILL) | pl.col("step_id").is_in(steps["step_id"].implode())
     ).join(journeys.held, on="step_id", how="anti")
     # What comes while a named request's KV does is taken for a part of that.
     timed = nameless.drop_nulls(["start_ns", "end_ns"])
     starts, ends = timed["start_ns"].to_numpy(), timed["end_ns"].to_numpy()
-    explained = timed.height == nameless.height and bool(
-        (found.when(TRANSFER).within(starts, ends) == ends - starts).all()
-    )
-    known = unnamed.is_empty() and steps.height > 0 and explained
-    return Lives(found.rows, found.others, complete=known)
+    surely = found.when(TRANSFER) if doubt is None else found.when(TRANSFER).without(doubt)
+    explained = timed.height == nameless.height and bool((surely.within(starts, ends) == ends - starts).all())
+    return replace(found, complete=unnamed.is_empty() and steps.height > 0 and explained)
 
 
 def _elsewhere(paths: pl.DataFrame, journeys: Journeys) -> pl.DataFrame:
@@ -107,35 +110,4 @@ def _elsewhere(paths: pl.DataFrame, journeys: Journeys) -> pl.DataFrame:
     steps = journeys.steps.filter("is_projected", phase=DECODE)
     decoding = journeys.held.join(steps, on="step_id", how="semi")["request_id"]
     arriving = journeys.sides.filter("arrives", pl.col("gpu").is_not_null(), acts_as="recv")["request_id"]
-    return paths.filter(~pl.col("request_id").is_in(pl.concat([decoding, arriving]).unique().implode())).select(
-        begins=pl.min_horizontal("arrival", "prefill_start"), ends="last_token"
-    )
-
-
-def on_clock(paths: pl.DataFrame, base: str, clocks: Clocks) -> pl.DataFrame:
-    """`request_id` and the events of each on the clock of one trace; null where their own could not be aligned with it.
-
-    An event of another clock is null too where it is no further from when KV had arrived here (or, where that is not
-    known, decoding began here) than the two clocks may be apart: then it is not known which came first.
-
-    Args:
-        paths: Columns of `Paths`.
-        base: The trace.
-        clocks: Of all traces.
-    """
-    here = [pl.when(pl.col(f"{name}_trace") == base).then(f"{name}_ns") for name in ("last_recv", "decode_start")]
-    anchored = paths.with_columns(anchor=pl.coalesce(here))
-    return paths.select("request_id").with_columns(_on_clock(anchored, name, base, clocks) for name in _EVENTS)
-
-
-def _on_clock(paths: pl.DataFrame, name: str, base: str, clocks: Clocks) -> pl.Series:
-    times = paths.select("anchor", at=f"{name}_ns", where=f"{name}_trace").with_row_index("row")
-    parts = [times.filter(where=base).select("row", "at")]
-    for (other,), rows in times.filter(pl.col("where") != base).group_by("where", maintain_order=True):
-        offset = clocks.between(base, str(other))
-        if offset is not None:
-            there = rows.with_columns(at=pl.Series([offset.to_base(at) for at in rows["at"]], dtype=pl.Int64))
-            apart = (pl.col("anchor") - pl.col("at")).abs() > offset.uncertainty_ns
-            parts.append(there.filter(apart.fill_null(value=True)).select("row", "at"))
-    told = times.select("row").join(pl.concat(parts), on="row", how="left", maintain_order="left")
-    return told["at"].alias(name)
+    return paths.filter(~pl.col("request_id").is_in(pl.concat([decoding, arriving]).unique().implode()))

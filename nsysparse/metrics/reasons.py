@@ -256,6 +256,7 @@ RULES = (
            f" step on the device is its first: it {_NO_LIFE}", _STEPS_FIX) for name in (
         "delayed_step_count", "delayed_ns",
     )),
+    Rule("/decode/*/uncertainty_ns", NOT_APPLICABLE, "all that is known of the device's requests is on its own clock"),
     Rule("/decode/*/token_ms_with_transfer", NOT_RECORDED, "no KV was seen to arrive between two decode steps that"
          " follow on each other for a request", _STEPS_FIX),
     Rule("/decode/*/token_ms_without_transfer", NOT_RECORDED, "no two decode steps follow on each other for a request"

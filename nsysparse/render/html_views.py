@@ -30,9 +30,10 @@ View = dict[str, Any]
 
 LONGEST_TITLE = 500
 _LONGEST_NAME = 48
-_LONGEST_TEXT = 400
-"""Commands and sentences are to be copied and read whole; only a hostile one is longer."""
+_LONGEST_SORT = 400
 _WRAPS_FROM = 32
+_PROSE_FROM = 60
+"""A table with such a text is a list of rows on a narrow screen, as its columns would be too narrow to read."""
 _TALL_FROM = 24
 _COMPACT_TO = 7
 """Up to this many columns of short cells, a table is only as wide as it needs."""
@@ -108,13 +109,14 @@ def _(block: Table) -> View:
         "rows": rows,
         "is_tall": len(rows) > _TALL_FROM,
         "is_compact": is_compact,
+        "stacks": any(cell["is_prose"] for row in rows for cell in row),
         "repeats_title": False,
     }
 
 
 def _cell(cell: Cell, column: Column) -> View:
-    """A name is cut in the middle and stands whole in the title; a command or a sentence wraps instead."""
-    text = shown = shortened(cell.text, _LONGEST_NAME if cell.kind == "name" else _LONGEST_TEXT)
+    """A name is cut in the middle and stands whole in the title; a command or a sentence of ours wraps instead."""
+    text = shown = shortened(cell.text, _LONGEST_NAME) if cell.kind == "name" else sentence(cell.text)
     whole = visible(cell.text)
     if cell.kind == "words":
         shown = _coded(unbroken(text))
@@ -127,10 +129,11 @@ def _cell(cell: Cell, column: Column) -> View:
     return {
         "text": shown,
         "title": shortened(cell.title or ("" if text == whole else whole), LONGEST_TITLE),
-        "sort": shortened(cell.sort, _LONGEST_TEXT) if isinstance(cell.sort, str) else cell.sort,
+        "sort": shortened(cell.sort, _LONGEST_SORT) if isinstance(cell.sort, str) else cell.sort,
         "tone": cell.tone,
         "is_code": cell.kind != "words" and bool(text),
         "look": look,
+        "is_prose": cell.kind != "name" and len(text) > _PROSE_FROM,
     }
 
 

@@ -1,11 +1,12 @@
 """What decode and prefill devices did meanwhile: idle time and its reasons, sends that stalled or were hidden."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nsysparse.analysis import Analysis, DecodeDevice, Distribution, PrefillDevice
 from nsysparse.document import Block, Heading, Paragraph, Table
-from nsysparse.sections.cells import Filled, names, numbers, shares, table, texts, times
-from nsysparse.units import time_scale
+from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts, times
+from nsysparse.units import Scale, time_scale, within
 
 _REASONS = {
     "kv_ready": "KV was ready, its decode had not begun",
@@ -43,10 +44,10 @@ def _decode(devices: Sequence[DecodeDevice]) -> list[Block]:
         times("Active", [device.active_ns for device in devices], scale, term="decode-idle"),
         times("Idle", [device.idle_ns for device in devices], scale, term="decode-idle"),
         shares("Idle share", [device.idle_share for device in devices], term="decode-idle"),
-        times("Idle, KV pending", [device.idle_while_pending_ns for device in devices], scale, term="decode-idle"),
+        _off("Idle, KV pending", [device.idle_while_pending_ns for device in devices], devices, scale, "decode-idle"),
         texts("Seen by", [device.basis for device in devices], minor=True),
     ]
-    return [table("Decode devices", columns, "decode-table"), _reasons(devices), _effects(devices)]
+    return [table("Decode devices", columns, "decode-table"), _reasons(devices), _effects(devices), _tokens(devices)]
 
 
 def _names(devices: Sequence[DecodeDevice | PrefillDevice]) -> Filled:
@@ -62,8 +63,8 @@ def _reasons(devices: Sequence[DecodeDevice]) -> Table:
     columns = [
         _names([device for device, _ in shown]),
         texts("Idle while", [_REASONS[name] for _, name in shown], term="decode-idle"),
-        times("Time", idle, time_scale(idle), term="decode-idle"),
-        shares("Of its idle time", [value / device.idle_ns for value, (device, _) in zip(idle, shown, strict=True)]),
+        _off("Time", idle, [device for device, _ in shown], time_scale(idle), "decode-idle"),
+        _off_share("Of its idle time", idle, [device for device, _ in shown]),
     ]
     dropped = f"The {len(shown)} longest of {len(rows):,}; the JSON report has all." if len(shown) < len(rows) else ""
     return table("What was going on while decode idled", columns, "decode-idle-table", dropped=dropped)
@@ -74,15 +75,51 @@ def _effects(devices: Sequence[DecodeDevice]) -> Table:
     columns = [
         _names(devices),
         numbers("Delayed steps", [device.delayed_step_count for device in devices], term="delayed-steps"),
-        times("Delay", delays, time_scale(delays), term="delayed-steps"),
-        numbers("Token p50, KV arriving", _medians([device.token_ms_with_transfer for device in devices]), unit="ms",
-                term="token-time"),
-        numbers("Token p50, no KV", _medians([device.token_ms_without_transfer for device in devices]), unit="ms",
-                term="token-time"),
+        _off("Delay", delays, devices, time_scale(delays), "delayed-steps"),
         numbers("Slowdown", [device.slowdown_ratio for device in devices], unit="times", term="slowdown"),
         numbers("Kernels compared", [device.slowdown_kernel_count for device in devices], term="slowdown", minor=True),
     ]  # fmt: skip
     return table("What arriving KV does to decode", columns, "decode-effects-table")
+
+
+def _tokens(devices: Sequence[DecodeDevice]) -> Table:
+    """Median and slow times with and without KV side by side, with decimals in common."""
+    arriving = [device.token_ms_with_transfer for device in devices]
+    free = [device.token_ms_without_transfer for device in devices]
+    found = [
+        ("p50, KV arriving", _medians(arriving)),
+        ("p50, no KV", _medians(free)),
+        ("p99, KV arriving", _slowest(arriving)),
+        ("p99, no KV", _slowest(free)),
+    ]
+    beside = [value for _, values in found for value in values]
+    columns = [numbers(title, values, unit="ms", term="token-time", beside=beside) for title, values in found]
+    return table("Time per token", [_names(devices), *columns], "decode-tokens-table")
+
+
+def _off(title: str, values: Sequence[int | None], devices: Sequence[DecodeDevice], scale: Scale, term: str) -> Filled:
+    """Times of devices that may be off by what the clocks of other files leave open, shown no finer."""
+    doubts = [device.uncertainty_ns for device in devices]
+    if any(doubts):
+        return doubtful(title, values, doubts, scale, term=term)
+    return times(title, values, scale, term=term)
+
+
+def _off_share(title: str, values: Sequence[int], devices: Sequence[DecodeDevice]) -> Filled:
+    """Parts of the devices' idle times, likewise."""
+    parts = [value / device.idle_ns for value, device in zip(values, devices, strict=True)]
+    plain = shares(title, parts)
+    cells = [
+        replace(cell, text=f"{within(100 * part, 100 * device.uncertainty_ns / device.idle_ns)} %")
+        if device.uncertainty_ns
+        else cell
+        for cell, part, device in zip(plain.cells, parts, devices, strict=True)
+    ]
+    return replace(plain, cells=cells)
+
+
+def _slowest(spreads: Sequence[Distribution | None]) -> list[float | None]:
+    return [None if spread is None else spread.p99 for spread in spreads]
 
 
 def _medians(spreads: Sequence[Distribution | None]) -> list[float | None]:
@@ -100,8 +137,7 @@ def _prefill(devices: Sequence[PrefillDevice]) -> Table:
         times("Sending", [device.send_ns for device in devices], scale, term="send-stall"),
         times("Exposed", [device.exposed_ns for device in devices], scale, term="exposed"),
         numbers("Tail p50", _medians([device.tail_ms for device in devices]), unit="ms", term="send-tail"),
-        numbers("Tail p99", [None if device.tail_ms is None else device.tail_ms.p99 for device in devices], unit="ms",
-                term="send-tail", minor=True),
+        numbers("Tail p99", _slowest([device.tail_ms for device in devices]), unit="ms", term="send-tail", minor=True),
     ]  # fmt: skip
     return table("Prefill devices", columns, "prefill-table")
 

@@ -1,7 +1,7 @@
-"""Read all kernels, lean: when and where each ran and which call launched it, without names or sizes.
+"""Read all kernels, lean: when and where each ran and which call launched it, without its name.
 
 Steps of an engine last from their first to their last kernel, and kernels of one shape can be compared with each other;
-neither needs a name, of which there may be millions.
+neither needs a kernel's name, so only the distinct ones are read, to number the shapes in their order.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.launches import with_launches
 from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
 
-_SHAPE = ("name_id", "grid_x", "grid_y", "grid_z", "block_x")
+_SHAPE = ["name_id", "grid_x", "grid_y", "grid_z", "block_x"]
 
 
 def read_work(export: Export, trace_id: str) -> dy.DataFrame[Work]:
@@ -29,11 +29,10 @@ def read_work(export: Export, trace_id: str) -> dy.DataFrame[Work]:
     of_nccl = export.ids(string_ids_like("%nccl%"))
     name = pl.coalesce("name_id", "short_name_id")
     parts = [
-        kernels.with_columns(
-            is_compute=~name.is_in(of_nccl.implode()).fill_null(value=False),
-            shape=pl.struct(name.alias("name_id"), *_SHAPE[1:]).hash(seed=0).reinterpret(signed=True),
-        ).drop("short_name_id", *_SHAPE),
-        graphs.with_columns(is_compute=pl.lit(value=True), shape=pl.lit(None, dtype=pl.Int64)),
+        _shaped(export, kernels.with_columns(name_id=name).drop("short_name_id"))
+        .with_columns(is_compute=~pl.col("name_id").is_in(of_nccl.implode()).fill_null(value=False))
+        .drop(_SHAPE),
+        graphs.with_columns(shape=pl.lit(None, dtype=pl.Int64), is_compute=pl.lit(value=True)),
     ]
     sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & (
         pl.col("end_ns") - pl.col("start_ns")
@@ -49,3 +48,20 @@ def read_work(export: Export, trace_id: str) -> dy.DataFrame[Work]:
     launched = with_launches(export, with_gpu(export, rows), Counter(), everything=True)
     placed = launched.with_columns(device=device_key(), trace_id=pl.lit(trace_id))
     return Work.validate(placed.select(Work.column_names()))
+
+
+def _shaped(export: Export, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Add `shape`: the number of each kernel's name and grid, in the order of these.
+
+    Neither the order of rows nor the ids that an export gave to names matter. A name that the file lacks is its id.
+    """
+    distinct = kernels.select(_SHAPE).unique()
+    texts = export.read_strings(distinct["name_id"]).rename({"id": "name_id", "value": "text"})
+    ordered = distinct.join(texts, on="name_id", how="left").with_columns(
+        lacking=pl.when(pl.col("text").is_null()).then("name_id")
+    )
+    key = ["text", "lacking", *_SHAPE[1:]]
+    numbered = ordered.sort(key, nulls_last=True).with_columns(shape=pl.struct(key).rle_id().cast(pl.Int64))
+    return kernels.join(
+        numbered.select(*_SHAPE, "shape"), on=_SHAPE, how="left", nulls_equal=True, maintain_order="left"
+    )

@@ -4,7 +4,8 @@ Pairing, sharing, exchanges, wire, exposure, attribution and metrics run on made
 CPU seconds of one thread, so that what else runs on the machine hardly shows; `growth` is time per n·log2 n against the
 smallest size of the case. The cases: `lanes` (twenty communicators seen from both sides, half of the calls four to a
 kernel, one lane in ten cut at its head on one side), `short` (the same in lanes of ten messages), `peers` (calls that
-name no peer, some no size or communicator either) and `evidence` (copies inside transfers of NIXL).
+name no peer, some no size or communicator either), `requests` (as `lanes`, with as many requests as there are tens of
+messages, each prefilled and decoded in steps of four kernels) and `evidence` (copies inside transfers of NIXL).
 
     python tests/benchmarks/growth.py [--full] [--case CASE] [--gate 2.5]
 """
@@ -21,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -51,6 +53,7 @@ COPIES, COPIES_FULL = (10_000, 30_000, 100_000), (10_000, 100_000, 300_000)
 COMMUNICATORS, MESSAGES, CUT = 20, 10, 37
 STEP_NS, KERNEL_NS, LATE_NS = 20_000, 9_000, 1_500
 LAYERS, REQUESTS = 32, 500
+TOKENS, KERNELS = 3, 4
 Stages = dict[str, float]
 
 
@@ -141,7 +144,47 @@ def compute_beside(rows: pl.DataFrame) -> pl.DataFrame:
     return devices.head(COMMUNICATORS * 2).join(piece, how="cross").with_columns(trace_id=pl.lit("t"))
 
 
-def analyse(transfers: pl.DataFrame, compute: pl.DataFrame) -> Stages:
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What an engine did beside its transfers: columns of `Steps`, of `StepRequests` and of `Work`."""
+
+    steps: pl.DataFrame = field(default_factory=Steps.create_empty)
+    held: pl.DataFrame = field(default_factory=StepRequests.create_empty)
+    work: pl.DataFrame = field(default_factory=Work.create_empty)
+
+
+def engine_of(rows: pl.DataFrame) -> Engine:
+    """A prefill step before the sends of each request, and `TOKENS` decode steps after its last receive."""
+    known = rows.group_by("process", pl.col("device_id").cast(pl.Int64), request_id="request_text").agg(
+        first=pl.col("start_ns").min(), last=pl.col("end_ns").max()
+    )
+    place = pl.col("first") - STEP_NS // 2, pl.col("last") + pl.int_ranges(TOKENS) * STEP_NS
+    prefill = known.filter(device_id=0).with_columns(phase=pl.lit("prefill"), start_ns=place[0])
+    decode = known.filter(device_id=1).with_columns(phase=pl.lit("decode"), start_ns=place[1]).explode("start_ns")
+    steps = (
+        pl.concat([prefill, decode])
+        .sort("start_ns", "process", "request_id")
+        .with_row_index("step_id")
+        .with_columns(
+            pl.col("step_id").cast(pl.UInt32), end_ns=pl.col("start_ns") + STEP_NS // 3, trace_id=pl.lit("t"),
+            is_projected=pl.lit(value=True), device=pl.concat_str("process", pl.lit(":"), "device_id"),
+        )
+        .with_columns(host_start_ns="start_ns", host_end_ns="end_ns")
+    )  # fmt: skip
+    kernel = STEP_NS // 3 // KERNELS
+    begins = pl.col("start_ns") + pl.int_ranges(KERNELS) * kernel
+    work = steps.with_columns(
+        start_ns=begins, shape=pl.int_ranges(KERNELS), launch_thread="process", launch_start_ns="host_start_ns",
+        launch_end_ns=pl.col("host_start_ns") + 1, is_compute=pl.lit(value=True),
+    ).explode("start_ns", "shape").with_columns(end_ns=pl.col("start_ns") + kernel).sort("start_ns")  # fmt: skip
+    return Engine(
+        Steps.validate(steps.select(Steps.column_names())),
+        StepRequests.validate(steps.select(StepRequests.column_names())),
+        Work.validate(work.select(Work.column_names())),
+    )
+
+
+def analyse(transfers: pl.DataFrame, compute: pl.DataFrame, engine: Engine | None = None) -> Stages:
     """Run what `api` runs after reading, and time it by stage."""
     stages: Stages = {}
     anomalies: Counter[str] = Counter()
@@ -165,14 +208,18 @@ def analyse(transfers: pl.DataFrame, compute: pl.DataFrame) -> Stages:
     with timed(stages, "metrics"):
         settings = {name: Setting(None, "not given") for name in ("link", "peak_gb_s", "model", "layers")}
         asked = {"purpose": Setting(DEFAULT_PURPOSE, "default"), "threshold": Setting(0.2, "default")}
-        assemble(select(done, parts), [], _journeys(done, parts), settings | asked, None, anomalies, None, References())
+        ways = _journeys(done, parts, compute, engine or Engine())
+        found = assemble(select(done, parts), [], ways, settings | asked, None, anomalies, None, References())
+    gaps = [request.kv_gap_ns for request in found.requests]
+    if engine and (not found.decode or not found.prefill or gaps.count(None) > len(gaps) / 10):
+        raise AssertionError("the ways of requests, or what devices did, is not known")
     return stages
 
 
-def _journeys(transfers: pl.DataFrame, parts: pl.DataFrame) -> Journeys:
-    """Ways of requests of which no step and no arrival is known."""
+def _journeys(transfers: pl.DataFrame, parts: pl.DataFrame, compute: pl.DataFrame, engine: Engine) -> Journeys:
+    """Ways of requests of which no arrival is known."""
     at = pl.DataFrame(schema={"request_id": pl.String, "trace_id": pl.String, "at_ns": pl.Int64})
-    seen = Seen(transfers, parts, Steps.create_empty(), StepRequests.create_empty(), at)
+    seen = Seen(transfers, parts, engine.steps, engine.held, at)
     clocks = solve({trace: Anchor() for trace in transfers["trace_id"].unique()}, transfers)
     paths, sides = find_paths(seen, clocks)
     return Journeys(
@@ -181,8 +228,8 @@ def _journeys(transfers: pl.DataFrame, parts: pl.DataFrame) -> Journeys:
         sides=sides,
         steps=seen.steps,
         held=seen.held,
-        work=Work.create_empty(),
-        compute=Compute.create_empty(),
+        work=engine.work,
+        compute=compute if engine.work.height else Compute.create_empty(),
         clocks=clocks,
         spans={},
         convention=None,
@@ -206,6 +253,14 @@ def peers(count: int) -> Stages:
     """Nobody names a peer."""
     rows = without_peers(count)
     return analyse(attributed(rows), compute_beside(rows))
+
+
+def requests(count: int) -> Stages:
+    """More and more requests, and steps that hold them."""
+    named = pl.concat_str("lane", pl.lit("-"), pl.col("k") // MESSAGES)
+    rows = both_sides(count, COMMUNICATORS).with_columns(request_text=named)
+    engine = engine_of(rows)
+    return analyse(attributed(rows), Compute.validate(engine.work.select(Compute.column_names())), engine)
 
 
 def evidence(count: int) -> Stages:
@@ -242,7 +297,8 @@ def evidence(count: int) -> Stages:
     return stages
 
 
-CASES: dict[str, Callable[[int], Stages]] = {"lanes": lanes, "short": short, "peers": peers, "evidence": evidence}
+CASES: dict[str, Callable[[int], Stages]] = {"lanes": lanes, "short": short, "peers": peers, "requests": requests,
+                                             "evidence": evidence}  # fmt: skip
 
 
 def main() -> int:

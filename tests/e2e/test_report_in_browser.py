@@ -1,13 +1,17 @@
 """The HTML report in a real browser: it draws, sorts and stays silent. Skips where there is no Chromium."""
 
+import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import factories
 import pytest
 
+from nsysparse.analysis import WhatIf
 from nsysparse.render import to_html
 from nsysparse.sections import build
 
@@ -23,7 +27,7 @@ def chromium() -> str:
     return found
 
 
-def load(chromium: str, page: Path, profile: Path) -> tuple[str, list[str]]:
+def load(chromium: str, page: Path, profile: Path, *, width: int = 1280) -> tuple[str, list[str]]:
     """The page's DOM after its scripts ran, and every console message."""
     command = [
         chromium,
@@ -36,7 +40,7 @@ def load(chromium: str, page: Path, profile: Path) -> tuple[str, list[str]]:
         "--disable-component-update",
         "--disable-sync",
         f"--user-data-dir={profile}",
-        "--window-size=1280,2000",
+        f"--window-size={width},2000",
         "--virtual-time-budget=10000",
         "--enable-logging=stderr",
         "--v=0",
@@ -86,3 +90,43 @@ def test_policy_would_stop_an_injected_script(chromium: str, tmp_path: Path) -> 
     dom, console = load(chromium, page, tmp_path / "profile")
     assert any("Content Security Policy" in line for line in console)
     assert "<title>owned</title>" not in dom
+
+
+MEASURE = """<script>
+addEventListener("load", () => {
+  const room = document.querySelector("main").clientWidth;
+  const cells = Array.from(document.querySelectorAll("#whatif-table td.words"));
+  const lines = (cell) => cell.clientHeight / parseFloat(getComputedStyle(cell).lineHeight);
+  document.body.dataset.measured = JSON.stringify({
+    page: innerWidth,
+    narrowest: Math.min(...cells.map((cell) => cell.clientWidth)) / room,
+    most_lines: Math.max(...cells.map(lines)),
+    overflow: document.querySelector("#whatif-table .scroll").scrollWidth / room,
+    titles: cells.map((cell) => getComputedStyle(cell, "::before").content),
+  });
+});
+</script>"""
+
+
+@pytest.mark.parametrize("width", [500, 1280])
+def test_sentences_in_tables_can_be_read_on_a_narrow_screen(chromium: str, tmp_path: Path, width: int) -> None:
+    """There each cell has a line of its own, as wide as the page, under the title of its column."""
+    said = "all time on the wire is taken to shrink where no line through the messages tells their fixed cost. " * 3
+    ideas = tuple(WhatIf(name, 4_000_000, 2_000_000, None, 4, said, said) for name in ("wire-fp8", "more-streams"))
+    html = to_html.render(build(replace(factories.rich(), whatif=ideas)))
+    assert '<table class="sortable stacks" aria-labelledby="whatif-table-caption">' in html
+    page = tmp_path / "report.html"
+    open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html)  # to let it be measured
+    page.write_text(open_page.replace("</body>", MEASURE + "</body>"), encoding="utf-8")
+    dom, _ = load(chromium, page, tmp_path / "profile", width=width)
+    found = re.search(r'data-measured="([^"]*)"', dom)
+    assert found is not None
+    measured = json.loads(unescape(found[1]))
+    assert measured["page"] == width
+    assert measured["overflow"] <= 1
+    if width < 600:
+        assert measured["narrowest"] > 0.95
+        assert set(measured["titles"]) == {'"Rests on"', '"If"'}
+    else:
+        assert set(measured["titles"]) == {"none"}
+    assert measured["most_lines"] < 12

@@ -32,8 +32,10 @@ def test_idle_time_by_reason(found: Analysis, truth: dict[str, Any]) -> None:
         assert getattr(device, name) == pytest.approx(told[name], rel=1.2 * DRIFT_PPM / 1e6)
     assert sum(device.by_reason.values()) == device.idle_ns
     # Every request has one boundary of each kind, and each may be off by as much.
+    assert device.uncertainty_ns is not None
     for name, length in told["by_reason"].items():
-        assert abs(device.by_reason[name] - length) <= APART_NS, name
+        assert abs(device.by_reason[name] - length) <= APART_NS < device.uncertainty_ns, name
+    assert device.uncertainty_ns < told["idle_ns"] / 10
 
 
 def test_steps_that_waited(found: Analysis, truth: dict[str, Any]) -> None:

@@ -123,17 +123,19 @@ def test_without_aligned_clocks_nothing_of_two_clocks_is_told(files: list[Path],
     assert "could not be aligned" in next(each.message for each in apart.reasons if each.path == "/verdict/value")
 
 
-def test_unverified_utc_leaves_what_it_cannot_decide_open(files: list[Path]) -> None:
+def test_unverified_utc_leaves_what_it_cannot_decide_open(files: list[Path], truth: dict[str, Any]) -> None:
     loose = analyse(files, Options(clock="utc"))
     assert loose.clocks is not None
     assert loose.clocks[0].method == "utc-unverified"
     assert loose.clocks[0].uncertainty_ns == 50_000_000
-    assert {request.verdict for request in loose.requests} <= {"unresolved", "unknown"}
-    # A clock that is known to be within half a millisecond decides, though it is 3.2 ms off: that is on who says so.
+    cut = {name for name, told in truth["paths"].items() if told["cut"] != "no"}
+    assert {request.request_id for request in loose.requests if request.verdict == "unknown"} == cut
+    assert {request.verdict for request in loose.requests if request.request_id not in cut} == {"unresolved"}
+    # A clock that is said to be within 4 ms, and is 3.2 ms off, decides where the gap is that far from the threshold.
     sure = analyse(files, Options(clock="utc", utc_error_ns=4_000_000))
-    assert {request.request_id for request in sure.requests if request.verdict == "over"} <= {
-        "req-02", "req-07", "req-10",
-    }  # fmt: skip
+    over = {name for name, told in truth["paths"].items() if told["verdict"] == "over"}
+    assert {request.request_id for request in sure.requests if request.verdict == "over"} == over
+    assert {request.request_id for request in sure.requests if request.verdict == "ok"} == {"req-03"}
 
 
 def test_the_order_of_files_changes_no_segment(files: list[Path], found: Analysis) -> None:

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from nsysparse.anchor import Anchor
 from nsysparse.api import Options, analyse, study_traces
-from nsysparse.render.to_json import render
+from nsysparse.render import FORMATS, to_json, to_openmetrics
+from nsysparse.sections import build
 from nsysparse.source.export import Export
 from nsysparse.source.extract import read_trace
 from nsysparse.source.schema import NVTX, NVTX_NUMBER_COLUMNS
@@ -100,9 +101,21 @@ def test_two_names_or_something_else_than_a_name_are_none(tmp_path: Path) -> Non
 
 
 def test_the_name_of_the_host_is_in_nothing_that_is_written(tmp_path: Path) -> None:
-    path = capture(host="secret-host-name").write(tmp_path / "t.sqlite")
-    assert "secret-host-name" not in render(analyse([path]))
-    assert "secret-host-name" not in repr(read_trace(path, "t", all_gpu_work=True))
+    """Nor is the digest that stands for it, in any format."""
+    first, second = capture(host="secret-host-name"), capture(host="secret-host-name")
+    shifted(second, 500)  # else both were one recording
+    paths = [each.write(tmp_path / name / "t.sqlite") for name, each in (("a", first), ("b", second))]
+    digest = anchor_of(paths[0]).host
+    assert digest is not None
+    found = analyse(paths)
+    assert found.clocks is not None
+    assert found.clocks[0].method == "same-host-utc"  # so it was used
+    for name, form in FORMATS.items():
+        text = form.render(found if form.subject == "analysis" else build(found))
+        assert "secret-host-name" not in text, name
+        assert digest not in text, name
+    assert digest not in to_openmetrics.render(found, per_request=True)
+    assert "secret-host-name" not in repr(read_trace(paths[0], "t", all_gpu_work=True))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +157,7 @@ def test_what_an_export_added_does_not_show(schema: str, meta: dict[str, str], b
             assert ours == theirs, part.name
     assert before.ranges["is_open"].sum() == 1
     options = Options(layers=4)
-    assert render(analyse([first], options)) == render(analyse([second], options))
+    assert to_json.render(analyse([first], options)) == to_json.render(analyse([second], options))
     assert study_traces([first]).transfers.equals(study_traces([second]).transfers)
 
 

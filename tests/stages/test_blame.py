@@ -239,7 +239,7 @@ def test_sent_again() -> None:
 
 def decode_device(**changes: object) -> DecodeDevice:
     plain = DecodeDevice(
-        "t", 1, "t:gpu1", "steps", 9, 900 * MS, 100 * MS, 0.1, {}, 60 * MS, None, None, None, None, 1.3, 40
+        "t", 1, "t:gpu1", "steps", 9, 900 * MS, 100 * MS, 0.1, {}, 60 * MS, None, None, None, None, None, 1.3, 40
     )
     return replace(plain, **changes)  # type: ignore[arg-type]
 

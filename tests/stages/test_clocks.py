@@ -355,3 +355,4 @@ def test_two_real_recordings_on_hosts_of_their_own(sample: Any) -> None:
     assert row.offset_ns is not None
     assert row.uncertainty_ns is not None
     assert abs(row.offset_ns) <= row.uncertainty_ns <= 50 * MS
+    assert abs(row.offset_ns) <= SAME_HOST_NS

@@ -18,7 +18,9 @@ from nsysparse.clocks import Clocks
 from nsysparse.metrics.decode import decode_devices
 from nsysparse.metrics.idle import idle
 from nsysparse.metrics.instants import Instants
+from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.lives import Lives
+from nsysparse.metrics.measured import Measured
 from nsysparse.metrics.pace import slowdown, token_times
 
 REASONS = ("kv_ready", "transfer", "prefill_running", "between_steps", "no_request", "unknown")
@@ -57,6 +59,14 @@ def device(scene: Scene, folder: Path, clocks: Clocks = APART) -> DecodeDevice:
     assert found is not None
     assert len(found) == 1
     assert sum(found[0].by_reason.values()) == found[0].idle_ns
+    return found[0]
+
+
+def of_clocks(study: tuple[Measured, Journeys], clocks: Clocks) -> DecodeDevice:
+    """The same files, aligned otherwise."""
+    measured, journeys = study
+    found = decode_devices(measured, replace(journeys, clocks=clocks))
+    assert found is not None
     return found[0]
 
 
@@ -109,7 +119,35 @@ def test_aligned_clocks_tell_what_one_clock_tells(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     apart = device(hand_over(Scene(files=2, shift=5_000_000)), tmp_path, Aligned({"p": 0, "d": 5_000_000}))
     together = device(hand_over(Scene()), tmp_path / "x")
-    assert replace(apart, trace_id="one") == together
+    assert (apart.uncertainty_ns, together.uncertainty_ns) == (0, None)
+    assert replace(apart, trace_id="one", uncertainty_ns=None) == together
+
+
+@pytest.mark.parametrize("doubt", [300, 700, 1_500, 3_500, 4_000])
+def test_however_the_clocks_are_off_no_reason_is_off_by_more_than_is_said(doubt: int, tmp_path: Path) -> None:
+    """But for what is not known at all, which may be any reason."""
+    study = known(hand_over(Scene(files=2, shift=5_000_000)).write(tmp_path))
+    told = of_clocks(study, Aligned({"p": 0, "d": 5_000_000}, doubt))
+    assert told.uncertainty_ns is not None
+    assert 0 < told.uncertainty_ns < told.idle_ns
+    assert told.delayed_ns is not None
+    nearest = 18_600 - 17_800  # sent, and there: where that is not told apart, it is left out
+    assert (told.by_reason["unknown"] > 0) == (doubt == 4_000)
+    for off in (-doubt, -doubt // 2, -1, 0, 1, doubt // 3, doubt):
+        true = of_clocks(study, Aligned({"p": 0, "d": 5_000_000 + off}))
+        for name in REASONS[:-1]:
+            apart = abs(true.by_reason[name] - told.by_reason[name])
+            assert apart <= told.uncertainty_ns + told.by_reason["unknown"], (name, off)
+            assert doubt > nearest or apart <= 3 * doubt
+        assert true.delayed_ns is not None
+        assert abs(true.delayed_ns - told.delayed_ns) <= told.uncertainty_ns
+
+
+def test_the_doubt_is_idle_time_near_an_event_of_another_clock(tmp_path: Path) -> None:
+    """Idle within 300 of: `b` prefilled at 17500, sent at 17800; `c` at 22500, 24000 and 24500. `a` came before."""
+    scene = hand_over(Scene(files=2, shift=5_000_000))
+    found = device(scene, tmp_path, Aligned({"p": 0, "d": 5_000_000}, doubt=300))
+    assert found.uncertainty_ns == (18_100 - 17_200) + (22_800 - 22_200) + (24_800 - 23_700)
 
 
 def test_what_the_clocks_do_not_tell_apart_is_not_told(tmp_path: Path) -> None:
@@ -341,6 +379,7 @@ def test_the_sample_counted_nanosecond_by_boundary(sample: Callable[[str], Path]
     found = decode_devices(*known([path]))
     assert found is not None
     assert len(found) == 1
+    assert found[0].step_count == 49  # the last of which ends with the recording
     idle_ns, told = _from_rows(path)
     assert found[0].idle_ns == idle_ns
     assert dict(found[0].by_reason) == told
@@ -368,13 +407,10 @@ def _from_rows(path: Path) -> tuple[int, dict[str, int]]:
             )
             if text and text.startswith("kv_")
         ]
-        (cut,) = file.execute("SELECT max(end) FROM NVTX_EVENTS").fetchone()
     compute = [each for each in kernels if "nccl" not in each[3]]
     seen: dict[str, dict[str, list[int]]] = {}
     first = last = None
     for text, start, end, process in ranges:
-        if end == cut:  # what ends with the recording may not have ended
-            continue
         said = dict(word.split("=", 1) for word in text.split()[1:])
         inside = [each for each in kernels if start <= each[4] < end and each[5] == process]
         if text.startswith("kv_step"):

@@ -29,7 +29,7 @@ def read(text: str) -> dict[str, Metric]:
 
 def decode(name: str) -> DecodeDevice:
     reasons = {"transfer": 1}
-    return DecodeDevice(name, 0, name, "steps", 3, 5, 1, 0.2, reasons, None, None, None, None, None, None, 0)
+    return DecodeDevice(name, 0, name, "steps", 3, 5, 1, 0.2, reasons, None, None, None, None, None, None, None, 0)
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)

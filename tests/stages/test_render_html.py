@@ -312,3 +312,13 @@ def test_no_machine_path_or_time_in_the_page(rich: str) -> None:
     ours = re.sub(r"<script>/\*\*.*?</script>", "", rich, flags=re.DOTALL)
     assert not re.search(r"/(?:home|root|tmp|usr|mnt)/", ours)
     assert not re.search(r"\b20\d\d-\d\d-\d\d", ours)
+
+
+def test_words_of_ours_are_never_cut_and_names_are() -> None:
+    said = "all time on the wire " * 40 + "would shrink."
+    rows = [[Cell(said), Cell(f"nsysparse report {said}", kind="command"), Cell("n" * 300, kind="name")]]
+    table = Table("Long", [Column("If"), Column("Do"), Column("Of")], rows, "long-table")
+    html = to_html.render(Document(title="t", source="s", generator="g", blocks=[table]))
+    assert html.count(said) == 2
+    assert "n" * 300 not in re.sub(r'title="[^"]*"', "", html)
+    assert "n\u2026n" in html

@@ -60,7 +60,23 @@ def prefill(exposed_ns: int, device_id: int = 0) -> PrefillDevice:
 def decode(gpu: str = "gpu0", **changes: object) -> DecodeDevice:
     reasons = {"transfer": 2_000_000_000, "no_request": 0, "unknown": 1}
     plain = DecodeDevice(
-        "decode", 0, gpu, "steps", 3, 5_000_000_000, 2_000_000_001, 0.4, reasons, None, None, None, None, None, None, 0
+        "decode",
+        0,
+        gpu,
+        "steps",
+        3,
+        5_000_000_000,
+        2_000_000_001,
+        0.4,
+        reasons,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        0,
     )
     return replace(plain, **changes)
 

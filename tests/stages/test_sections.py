@@ -340,6 +340,36 @@ def test_order_of_cells_does_not_show() -> None:
     assert SECTIONS["heatmap"](replace(whole, layer_request=shuffled)) == SECTIONS["heatmap"](whole)
 
 
+def test_times_of_decode_devices_are_no_finer_than_the_clocks_of_other_files() -> None:
+    """The device is known to within 1 ms; without such a doubt all digits are shown."""
+    whole = SECTIONS["devices"](replace(factories.rich(), decode=(factories.decode_device(),)))
+    assert column(table(whole, "decode-table"), "Idle, KV pending") == ["26 ± 1"]
+    assert column(table(whole, "decode-idle-table"), "Time") == [
+        "20 ± 1",
+        "18 ± 1",
+        "12 ± 1",
+        "6 ± 1",
+        "3 ± 1",
+        "1 ± 1",
+    ]
+    assert column(table(whole, "decode-idle-table"), "Of its idle time")[:2] == ["33 ± 2 %", "30 ± 2 %"]
+    assert column(table(whole, "decode-effects-table"), "Delay") == ["18 ± 1"]
+    sure = factories.decode_device(uncertainty_ns=None)
+    whole = SECTIONS["devices"](replace(factories.rich(), decode=(sure,)))
+    assert column(table(whole, "decode-idle-table"), "Time")[:2] == ["20", "18"]
+    assert column(table(whole, "decode-idle-table"), "Of its idle time")[:2] == ["33.3 %", "30.0 %"]
+
+
+def test_slow_tokens_stand_beside_the_usual_ones() -> None:
+    whole = SECTIONS["devices"](replace(factories.rich(), decode=(factories.decode_device(),)))
+    tokens = table(whole, "decode-tokens-table")
+    told = {each.heading: column(tokens, each.title) for each in tokens.columns[1:]}
+    assert told == {
+        "p50, KV arriving, ms": ["2.60"], "p50, no KV, ms": ["2.40"],
+        "p99, KV arriving, ms": ["3.00"], "p99, no KV, ms": ["2.70"],
+    }  # fmt: skip
+
+
 def test_sections_know_only_results_document_kinds_and_units() -> None:
     allowed = {
         f"nsysparse.{name}" for name in ("analysis", "document", "ideas", "kinds", "lengths", "prediction", "units")

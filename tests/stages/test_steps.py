@@ -139,6 +139,40 @@ def test_ranges_that_cross_or_never_close_are_no_steps(scene: Scene, tmp_path: P
     assert scene.steps(tmp_path) == []
 
 
+@pytest.mark.parametrize("end", [None, 10**6], ids=["no end", "the recording's end"])
+def test_the_step_in_which_the_recording_ends_lasts_as_long_as_its_compute(
+    end: int | None, scene: Scene, tmp_path: Path
+) -> None:
+    """A range that was closed at the very end looks like one that was not, so both are taken alike."""
+    scene.main.push_pop("kv_step phase=decode requests=a", 100, 400)
+    scene.kernel(110, 150, 250)
+    scene.main.push_pop("kv_step phase=decode requests=a,b", 500, end)
+    scene.kernel(510, 550, 650)
+    scene.kernel(520, 660, 800)
+    assert scene.steps(tmp_path) == [("decode", 150, 250, True), ("decode", 550, 800, True)]
+    assert scene.held(tmp_path) == [(0, "a"), (1, "a"), (1, "b")]
+
+
+def test_a_step_that_lost_its_end_is_none(scene: Scene, tmp_path: Path) -> None:
+    """Others of its thread begin after it, so work until the end of the recording is not its own."""
+    scene.main.push_pop("kv_step phase=decode requests=a", 100, None)
+    scene.kernel(110, 150, 250)
+    scene.main.push_pop("kv_step phase=prefill requests=b", 500, 600)
+    scene.kernel(510, 550, 650)
+    other = scene.process.thread(tid=2)
+    other.push_pop("kv_step phase=prefill requests=c", 700, 800)
+    assert scene.steps(tmp_path) == [("prefill", 550, 650, True), ("prefill", 700, 800, False)]
+
+
+def test_of_two_steps_that_never_close_the_one_that_began_last_counts(scene: Scene, tmp_path: Path) -> None:
+    scene.main.push_pop("kv_step phase=decode requests=a", 100, None)
+    scene.kernel(110, 150, 250)
+    scene.main.push_pop("kv_step phase=decode requests=b", 500, None)
+    scene.kernel(510, 550, 650)
+    assert scene.steps(tmp_path) == [("decode", 550, 650, True)]
+    assert scene.held(tmp_path) == [(0, "b")]
+
+
 def test_kernels_of_one_name_and_grid_have_one_shape(scene: Scene, tmp_path: Path) -> None:
     scene.main.push_pop("kv_step phase=decode requests=a", 100, 200)
     for at, name in enumerate(("gemm", "gemm", "softmax")):
@@ -150,6 +184,34 @@ def test_kernels_of_one_name_and_grid_have_one_shape(scene: Scene, tmp_path: Pat
     assert first == second
     assert len({first, third, fourth}) == 3
     assert work["is_compute"].all()
+
+
+def test_shapes_are_numbers_by_name_whatever_ids_and_order_the_file_has(tmp_path: Path) -> None:
+    """Names are given in another order, so with other ids, and the rows too; one name stands under two ids."""
+    told = []
+    for folder, turned in (("a", False), ("b", True)):
+        scene = Scene()
+        for name in ("softmax", "gemm") if turned else ("gemm", "softmax"):
+            scene.builder.store.string(name)
+        scene.main.push_pop("kv_step phase=decode requests=a", 100, 200)
+        rows = [("gemm", 2, 300), ("softmax", 1, 310), ("gemm", 1, 320), ("gemm", 2, 330)]
+        for at, (name, grid, start) in reversed(list(enumerate(rows))) if turned else enumerate(rows):
+            launch = scene.main.launch(110 + 5 * at, 112 + 5 * at)
+            scene.process.kernel(name, start, start + 5, launch=launch, gridX=grid)
+        if turned:
+            scene.builder.sql("INSERT INTO StringIds VALUES (9999, 'gemm')")
+            scene.builder.sql("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET demangledName = 9999 WHERE start = 330")
+        (tmp_path / folder).mkdir()
+        told.append(scene.study(tmp_path / folder).traces[0].work["shape"].to_list())
+    assert told == [[1, 2, 0, 1], [1, 2, 0, 1]]
+
+
+def test_a_kernel_whose_name_the_file_lacks_has_a_shape(scene: Scene, tmp_path: Path) -> None:
+    scene.main.push_pop("kv_step phase=decode requests=a", 100, 200)
+    for at in range(3):
+        scene.kernel(110 + 5 * at, 300 + 10 * at, 305 + 10 * at)
+    scene.builder.sql("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET demangledName = 777, shortName = 778 WHERE start = 300")
+    assert scene.study(tmp_path).traces[0].work["shape"].to_list() == [1, 0, 0]
 
 
 def test_kernels_are_read_only_where_ranges_tell_of_steps(scene: Scene, tmp_path: Path) -> None:
