@@ -43,7 +43,7 @@ def on_the_way(steps: pl.DataFrame, sides: pl.DataFrame, clocks: Clocks) -> OnTh
     """
     prefill = steps.filter(phase=PREFILL)
     everywhere = _where_kv_went(steps.filter(phase=DECODE), prefill, sides)
-    ranks = _first_server(everywhere, clocks)
+    ranks = _first_server(everywhere, sides, clocks)
     decode = everywhere.join(ranks.select(_AT), on=_AT, how="semi", nulls_equal=True)
     first = decode.filter(pl.col("start_ns") == pl.col("start_ns").min().over(_AT))
     begun = _begun(first)
@@ -69,20 +69,25 @@ def _where_kv_went(decode: pl.DataFrame, prefill: pl.DataFrame, sides: pl.DataFr
     return pl.concat([there, elsewhere, same])
 
 
-def _first_server(decode: pl.DataFrame, clocks: Clocks) -> pl.DataFrame:
-    """The processes whose first step of a request overlaps the earliest one of all: `_AT`.
+def _first_server(decode: pl.DataFrame, sides: pl.DataFrame, clocks: Clocks) -> pl.DataFrame:
+    """The ranks of the server that decoded each request first: `_AT`.
 
-    Where clocks cannot tell, all of them.
+    Their first step overlaps the earliest one of all, or their KV had begun to arrive when that began, as that of later
+    stages of a pipeline has, and that of a server to which a request moves on has not. Where clocks cannot tell, all.
     """
     firsts = decode.sort("start_ns", "end_ns").group_by(_AT, maintain_order=True).first()
     several = pl.len().over("request_id") > 1
-    ranks = firsts.filter(several).with_columns(base=pl.col("trace_id").min().over("request_id"))
-    began = on_clock(ranks.with_columns(at_ns="start_ns"), "base", clocks).rename({"on_base": "began_ns"})
-    ended = on_clock(began.drop("apart_ns").with_columns(at_ns="end_ns"), "base", clocks)
-    known = pl.col("on_base").is_not_null().all().over("request_id")
-    leader_end = pl.col("on_base").sort_by("began_ns").first().over("request_id")
-    together = pl.col("began_ns") <= leader_end + pl.col("apart_ns")
-    kept = ended.filter(~known | together.fill_null(value=True))
+    got = sides.filter(pl.col("acts_as") == "recv").group_by(_AT).agg(got_ns=pl.col("start_ns").min())
+    ranks = firsts.filter(several).join(got, on=_AT, how="left", nulls_equal=True)
+    there = ranks.with_columns(base=pl.col("trace_id").min().over("request_id"))
+    for column in ("got_ns", "end_ns", "start_ns"):
+        placed = on_clock(there.drop("apart_ns", strict=False).with_columns(at_ns=column), "base", clocks)
+        there = placed.with_columns(pl.col("on_base").alias(column)).drop("on_base")
+    known = pl.col("start_ns").is_not_null().all().over("request_id")
+    leader_end = pl.col("end_ns").sort_by("start_ns").first().over("request_id")
+    together = pl.col("start_ns") <= leader_end + pl.col("apart_ns")
+    served = pl.col("got_ns") <= pl.col("start_ns").min().over("request_id") + pl.col("apart_ns")
+    kept = there.filter(~known | together.fill_null(value=True) | served.fill_null(value=False))
     return pl.concat([firsts.filter(~several).select(_AT), kept.select(_AT)])
 
 

@@ -24,15 +24,15 @@ def attempts(measured: Measured, prefill_steps: pl.DataFrame, sides: pl.DataFram
 
     Returns:
         Requests whose layers, two at least, crossed equally often between the same two ends. What one attempt takes is
-        the fewest messages per layer of any request, where three are known, else 1; as many for each prefill step are
-        one attempt too. More are several only where order and known sizes show it, else nothing is said.
+        the fewest messages per layer of any request that was prefilled in one step, where three of them are known, else
+        the fewest per layer and step of any, likewise, else 1; as many for each prefill step are one attempt too. More
+        are several only where order and known sizes show it, else nothing is said.
     """
     rounds = _rounds(measured, sides["transfer_id"].unique())
     if rounds.is_empty():
         return {}
     told = rounds.join(prefill_steps.select("request_id", "prefill_steps"), on="request_id", maintain_order="left")
-    fewest = told["count"].min()
-    least = fewest if told.height >= _LEAST_REQUESTS and isinstance(fewest, int) else 1
+    least = _fewest(told)
     found: dict[str, int] = {}
     columns = ("request_id", "count", "repeats", "prefill_steps")
     for request, count, repeats, steps in told.select(columns).iter_rows():
@@ -42,6 +42,18 @@ def attempts(measured: Measured, prefill_steps: pl.DataFrame, sides: pl.DataFram
             again, chunks = count // least, max(steps, 1)
             found[request] = again // chunks if again % chunks == 0 else again
     return found
+
+
+def _fewest(told: pl.DataFrame) -> int:
+    """How many messages per layer one attempt takes."""
+    whole = pl.col("count") % pl.col("prefill_steps") == 0
+    per_step = pl.when(whole).then(pl.col("count") // pl.col("prefill_steps")).otherwise("count")
+    known = told.filter(pl.col("prefill_steps") > 0)
+    for counts in (known.filter(prefill_steps=1)["count"], known.select(per_step).to_series()):
+        fewest = counts.min()
+        if len(counts) >= _LEAST_REQUESTS and isinstance(fewest, int):
+            return fewest
+    return 1
 
 
 def _rounds(measured: Measured, forward: pl.Series) -> pl.DataFrame:

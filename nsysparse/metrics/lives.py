@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from nsysparse.alignment import CLOCK_SLACK_NS
 from nsysparse.metrics.devices import Device
 from nsysparse.metrics.instants import EARLIEST, LATEST, Instants
 from nsysparse.metrics.journeys import Journeys
@@ -80,12 +81,12 @@ def lives(
         .agg(begins=pl.col("start_ns").min(), ends=pl.col("end_ns").max())
     )
     arriving = (
-        journeys.sides.filter("arrives", trace_id=device.trace_id, gpu=device.gpu)
+        journeys.sides.filter("arrives", _lands_on() == device.gpu, trace_id=device.trace_id)
         .group_by("request_id")
         .agg(first_recv=pl.col("start_ns").min())
     )
     both = at_home.join(arriving, on="request_id", how="full", coalesce=True)
-    known = both.join(paths, on="request_id", how="left")
+    known = _on_its_way(both.join(paths, on="request_id", how="left"))
     rows = known.select(
         "request_id", "arrival", "prefill_start", "prefill_end", "begins", "ends",
         sent=pl.coalesce("first_send", "first_recv"), ready="last_recv",
@@ -105,9 +106,34 @@ def lives(
     return replace(found, complete=unnamed.is_empty() and steps.height > 0 and explained)
 
 
+def _lands_on() -> pl.Expr:
+    """The device of its trace to which a side of a transfer brings KV: its own, or that to which it copies."""
+    own = (pl.col("acts_as") == "recv").fill_null(value=False)
+    return (
+        pl.when(own).then("gpu").otherwise(pl.col("dst_end").str.strip_prefix(pl.concat_str("trace_id", pl.lit(":"))))
+    )
+
+
+def _on_its_way(known: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what is known of a request's way where it did not lead here.
+
+    A device that begins after the request's first decode step has ended is of a server to which it moved on: of its KV
+    nothing is known here, but that the request had come. Where decode seems to begin before prefill has ended, events
+    are of another request of that name, or of another clock than it seems.
+    """
+    onward = (pl.col("begins") > pl.max_horizontal("decode_end", "decode_end_high")).fill_null(value=False)
+    false = (pl.col("decode_start") + CLOCK_SLACK_NS < pl.col("prefill_end")).fill_null(value=False)
+    came = pl.min_horizontal("arrival", "prefill_start")
+    events = ("prefill_start", "prefill_end", "first_send", "first_recv", "last_recv")
+    return known.with_columns(
+        pl.when(~false).then(pl.when(onward).then(came).otherwise("arrival")).alias("arrival"),
+        *(pl.when(~(onward | false)).then(name).alias(name) for name in events),
+    )
+
+
 def _elsewhere(paths: pl.DataFrame, journeys: Journeys) -> pl.DataFrame:
     """Requests that neither decode nor arrive anywhere as far as is known: they may be meant for any device."""
     steps = journeys.steps.filter("is_projected", phase=DECODE)
     decoding = journeys.held.join(steps, on="step_id", how="semi")["request_id"]
-    arriving = journeys.sides.filter("arrives", pl.col("gpu").is_not_null(), acts_as="recv")["request_id"]
+    arriving = journeys.sides.filter("arrives", _lands_on().is_not_null())["request_id"]
     return paths.filter(~pl.col("request_id").is_in(pl.concat([decoding, arriving]).unique().implode()))

@@ -5,7 +5,16 @@ import polars as pl
 from nsysparse.clocks import Clocks
 from nsysparse.metrics.instants import EARLIEST, Instants
 
-EVENTS = ("arrival", "prefill_start", "prefill_end", "first_send", "last_recv", "decode_start", "last_token")
+EVENTS = (
+    "arrival",
+    "prefill_start",
+    "prefill_end",
+    "first_send",
+    "last_recv",
+    "decode_start",
+    "decode_end",
+    "last_token",
+)
 _BEFORE_DECODE = EVENTS[:5]
 
 

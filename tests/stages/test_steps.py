@@ -118,6 +118,16 @@ def test_a_step_that_names_none_is_of_the_request_around_it(
     assert scene.held(tmp_path) == requests
 
 
+def test_an_iteration_that_computes_nothing_is_not_of_the_request_around_it(scene: Scene, tmp_path: Path) -> None:
+    """An engine polls while it waits for KV: that is no step of the request that it waits for."""
+    _started(scene.main)
+    scene.main.push_pop("kv_step phase=decode requests=", 100, 120)
+    assert scene.held(tmp_path) == []
+    scene.main.push_pop("kv_step phase=decode requests=", 130, 160)
+    scene.kernel(140, 170, 180)
+    assert scene.held(tmp_path) == [(1, "r7")]
+
+
 def test_encoded_ids_are_decoded(scene: Scene, tmp_path: Path) -> None:
     scene.main.push_pop("kv_step phase=decode requests=a%2Cb,c%20d", 100, 200)
     assert scene.held(tmp_path) == [(0, "a,b"), (0, "c d")]

@@ -1,6 +1,6 @@
 """Requests whose KV was sent more than once: all but the last time was lost."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -22,7 +22,7 @@ def sent_again(requests: Sequence[Request], measured: Measured) -> Finding | Non
     again = [request for request in requests if (request.attempt_count or 1) > 1]
     if not again:
         return None
-    lost = _lost(measured, [request.request_id for request in again])
+    lost = _lost(measured, {request.request_id: request.attempt_count or 1 for request in again})
     cost = sum(lost.values()) if lost else None
     ways = sum(request.path_ns or 0 for request in requests)
     known = [lost[request.request_id] for request in again if request.path_ns and request.request_id in lost]
@@ -44,15 +44,24 @@ def sent_again(requests: Sequence[Request], measured: Measured) -> Finding | Non
     )
 
 
-def _lost(measured: Measured, wanted: Sequence[str]) -> dict[str, int]:
-    """By request, how long after its first transfer's start its last attempt began: when any layer went a last time."""
+def _lost(measured: Measured, wanted: Mapping[str, int]) -> dict[str, int]:
+    """By request, how long after its first transfer's start its last attempt began.
+
+    Args:
+        measured: Movements and their shares.
+        wanted: Requests, and how often each was sent: of a layer's transfers the last attempt has one in so many.
+    """
     lane = ["request_id", "trace_id", "process", "gpu", "peer"]
-    named = measured.shares.filter(pl.col("request_id").is_in(list(wanted))).select(
-        "transfer_id", "request_id", "layer"
-    )
+    of_request = pl.DataFrame({"request_id": list(wanted), "times": list(wanted.values())})
+    named = measured.shares.join(of_request, on="request_id").select("transfer_id", "request_id", "layer", "times")
     moved = named.join(
         measured.movements.select("transfer_id", "start_ns", *lane[1:]).drop_nulls("start_ns"), on="transfer_id"
     )
-    layers = moved.group_by(*lane, "layer").agg(first=pl.col("start_ns").min(), last=pl.col("start_ns").max())
+    before_last = pl.len() - pl.len() // pl.col("times").first()
+    layers = moved.group_by(*lane, "layer").agg(
+        first=pl.col("start_ns").min(), last=pl.col("start_ns").sort().get(before_last, null_on_oob=True)
+    )
     lanes = layers.group_by(lane).agg(lost=pl.col("last").min() - pl.col("first").min())
-    return dict(lanes.group_by("request_id").agg(pl.col("lost").max()).sort("request_id").iter_rows())
+    return dict(
+        lanes.drop_nulls("lost").group_by("request_id").agg(pl.col("lost").max()).sort("request_id").iter_rows()
+    )

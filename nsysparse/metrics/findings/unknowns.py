@@ -18,6 +18,8 @@ _NARROW = {
     f" sides from before NCCL's communicators are made, with {_LARGE}, so that transfers bound the clocks",
     ESTIMATED: f"more {_LARGE}, in both directions, would narrow what transfers leave open",
 }
+_DISAGREE = "prefill and decode were recorded on clocks that do not agree well enough"
+_ORDER = "events come in an order that cannot be"
 _AS_IS = "no option narrows what clocks of devices of one host leave open: more requests would decide it"
 
 
@@ -57,11 +59,12 @@ def _clocks(requests: Sequence[Request], clocks: Sequence[Clock]) -> Finding | N
         *([f"the KV gap of {counted(len(apart), 'request')} is not known"] if apart else []),
         *([f"the verdict of {counted(len(open_), 'request')} is open"] if open_ else []),
     ]
+    impossible = not open_ and all(request.missing != CLOCKS for request in requests)
     return Finding(
         id="clocks-apart",
         kind="clock",
         severity=HIGH if len(apart) + len(open_) >= _MANY * len(requests) else MEDIUM,
-        title=f"{_sentence(told, ' and ')}: prefill and decode were recorded on clocks that do not agree well enough",
+        title=f"{_sentence(told, ' and ')}: {_ORDER if impossible else _DISAGREE}",
         evidence=_sentence(_evidence(requests), "; "),
         cost_ns=None,
         advice=" ".join(f"{_sentence([each])}." for each in _advice(requests, clocks)),

@@ -1,0 +1,186 @@
+"""What else engines do with requests does not change their way to the first token, nor hide what it is made of."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from serving import LAYERS, MS, US, Server, Serving, hand_over, plain, send
+
+from nsysparse.analysis import Request
+
+Servers = tuple[Server, Server, Server]
+SEGMENTS = ("prefill_ns", "handoff_ns", "overlap_ns", "transfer_span_ns", "ready_to_decode_ns", "first_decode_ns")
+PLAIN = (4 * MS, MS, 0, 3_800 * US, 1_200 * US, MS)
+FIRST, SECOND = 10 * MS, 90 * MS
+
+
+@pytest.fixture
+def serving() -> Serving:
+    return Serving()
+
+
+def segments(request: Request) -> tuple[int | None, ...]:
+    return tuple(getattr(request, name) for name in SEGMENTS)
+
+
+def moves_on(servers: Servers) -> None:
+    """Decoded for a while elsewhere, once its KV has moved there."""
+    _, decode, other = servers
+    hand_over(decode, other, "r", FIRST + 20 * MS)
+    other.decode(FIRST + 30 * MS, "r")
+
+
+def offloads(servers: Servers) -> None:
+    """Kept in host memory after it was handed over, in case the prompt comes again."""
+    prefill, _, _ = servers
+    prefill.copy("DtoH", "r", f"0-{LAYERS - 1}", FIRST + 11 * MS, FIRST + 13 * MS)
+
+
+def recomputes(servers: Servers) -> None:
+    """Preempted where it is decoded, and prefilled again there."""
+    _, decode, _ = servers
+    decode.step(FIRST + 20 * MS, FIRST + 23 * MS, "r", phase="prefill")
+    decode.decode(FIRST + 24 * MS, "r")
+
+
+def prefills_again(servers: Servers) -> None:
+    """The same prompt again, later: the second is not the way of the first."""
+    prefill, _, _ = servers
+    prefill.step(FIRST + 30 * MS, FIRST + 34 * MS, "r")
+
+
+def sends_back(servers: Servers) -> None:
+    """KV of new tokens returns to where the prompt's is cached."""
+    prefill, decode, _ = servers
+    hand_over(decode, prefill, "r", FIRST + 20 * MS)
+
+
+def decodes_where_prefilled(servers: Servers) -> None:
+    """The server that prefills runs a step of decode before it hands over."""
+    prefill, _, _ = servers
+    prefill.step(FIRST + 4_100 * US, FIRST + 4_500 * US, "r", phase="decode")
+
+
+@pytest.mark.parametrize(
+    "does",
+    [moves_on, offloads, recomputes, prefills_again, sends_back, decodes_where_prefilled],
+    ids=lambda does: str(does.__name__),
+)
+def test_what_comes_beside_or_after_is_not_on_the_way(
+    does: Callable[[Servers], None], serving: Serving, tmp_path: Path
+) -> None:
+    prefill, decode, other = serving.server("prefill"), serving.server("decode"), serving.server("decode")
+    plain(prefill, decode, "r", FIRST)
+    does((prefill, decode, other))
+    plain(prefill, decode, "later", SECOND)
+    found = serving.requests(tmp_path)
+    assert segments(found["r"]) == segments(found["later"]) == PLAIN
+    assert found["r"].verdict == "over"
+    assert found["r"].attempt_count == 1
+
+
+def test_a_server_to_which_a_request_moves_on_did_not_wait_for_its_prefill(serving: Serving, tmp_path: Path) -> None:
+    prefill, decode, other = serving.server("prefill"), serving.server("decode"), serving.server("decode")
+    plain(prefill, other, "early", FIRST)
+    plain(prefill, decode, "r", FIRST + 30 * MS)
+    hand_over(decode, other, "r", FIRST + 60 * MS)
+    other.decode(FIRST + 70 * MS, "r")
+    devices = {device.device_id: device for device in serving.analysis(tmp_path).decode or ()}
+    moved = devices[other.device]
+    # Idle between steps twice for each of both; since `r` had come its KV may have been on its way, or not.
+    assert moved.by_reason == {
+        "kv_ready": 0, "transfer": 0, "prefill_running": 0, "between_steps": 4 * MS,
+        "no_request": 15 * MS, "unknown": 40 * MS,
+    }  # fmt: skip
+    assert moved.idle_while_pending_ns == 0
+
+
+def test_stages_of_a_pipeline_are_one_server(serving: Serving, tmp_path: Path) -> None:
+    """The first token has come when the last stage's step has ended."""
+    prefill, first, second = serving.server("prefill"), serving.server("decode"), serving.server("decode")
+    prefill.step(FIRST, FIRST + 4 * MS, "r")
+    hand_over(prefill, first, "r", FIRST + 5 * MS, range(2))
+    hand_over(prefill, second, "r", FIRST + 7 * MS, range(2, LAYERS))
+    first.decode(FIRST + 10 * MS, "r")
+    second.decode(FIRST + 11 * MS + 50 * US, "r")
+    found = serving.requests(tmp_path)["r"]
+    assert segments(found) == (*PLAIN[:-1], 2 * MS + 50 * US)
+    assert found.decode_step_count == 3
+
+
+def test_an_impossible_order_is_said_and_nothing_made_of_it(serving: Serving, tmp_path: Path) -> None:
+    """One id for two requests: the second decodes what the first has only begun to prefill."""
+    prefill, decode = serving.server("prefill"), serving.server("decode")
+    prefill.step(FIRST + 30 * MS, FIRST + 40 * MS, "r")
+    prefill.step(FIRST, FIRST + 4 * MS, "r")
+    hand_over(prefill, decode, "r", FIRST + 5 * MS)
+    decode.decode(FIRST + 35 * MS, "r")
+    analysis = serving.analysis(tmp_path)
+    (found,) = analysis.requests
+    assert (found.missing, found.kv_gap_ns) == ("contradiction", None)
+    (finding,) = [each for each in analysis.findings if each.id == "clocks-apart"]
+    assert "an order that cannot be" in finding.title
+    assert "clocks" not in finding.title
+    (device,) = analysis.decode or ()
+    assert device.by_reason["unknown"] + device.by_reason["between_steps"] == device.idle_ns
+
+
+def test_copies_to_a_decode_device_bring_its_kv(serving: Serving, tmp_path: Path) -> None:
+    prefill, decode = serving.server("prefill"), serving.server("decode")
+    for request, at in (("r", FIRST), ("later", SECOND)):
+        prefill.step(at, at + 4 * MS, request)
+        for layer in range(LAYERS):
+            start = at + (5 + layer) * MS
+            prefill.copy(
+                "PtoP", request, str(layer), start, start + 800 * US,
+                src_device=prefill.device, dst_device=decode.device,
+            )  # fmt: skip
+        decode.decode(at + 10 * MS, request)
+    analysis = serving.analysis(tmp_path)
+    assert {segments(request) for request in analysis.requests} == {PLAIN}
+    (device,) = analysis.decode or ()
+    assert device.idle_while_pending_ns == 5 * MS
+    assert device.by_reason["transfer"] == 3_800 * US
+
+
+def twice_a_layer(prefill: Server, decode: Server, request: str, at: int) -> None:
+    """K and V, one after the other."""
+    for layer in range(LAYERS):
+        for half in range(2):
+            send(prefill, decode, request, layer, at + (2 * layer + half) * MS)
+
+
+def twice(prefill: Server, decode: Server, request: str, at: int) -> None:
+    """All, and all again."""
+    hand_over(prefill, decode, request, at)
+    hand_over(prefill, decode, request, at + LAYERS * MS)
+
+
+@pytest.mark.parametrize(("sends", "attempts"), [(twice_a_layer, {1, None}), (twice, {2})])
+def test_two_messages_per_layer_are_two_attempts_only_in_that_order(
+    sends: Callable[[Server, Server, str, int], None], attempts: set[int | None], serving: Serving, tmp_path: Path
+) -> None:
+    prefill, decode = serving.server("prefill"), serving.server("decode")
+    for request, at in (("r", FIRST), ("s", SECOND)):
+        prefill.step(at, at + 4 * MS, request)
+        sends(prefill, decode, request, at + 5 * MS)
+        decode.decode(at + 15 * MS, request)
+    assert {request.attempt_count for request in serving.requests(tmp_path).values()} <= attempts
+
+
+def test_a_prompt_in_chunks_that_was_sent_again_lost_what_came_before_its_last_attempt(
+    serving: Serving, tmp_path: Path
+) -> None:
+    """Two chunks are sent, and then both again: 10 ms after the first message, not when the last chunk goes again."""
+    prefill, decode = serving.server("prefill"), serving.server("decode")
+    for at, request in ((FIRST, "r"), (SECOND, "s"), (SECOND + 80 * MS, "t")):
+        prefill.step(at, at + 2 * MS, request)
+        prefill.step(at + 2_100 * US, at + 4 * MS, request)
+        for chunk in range(2 if request != "r" else 4):
+            hand_over(prefill, decode, request, at + (5 + 5 * chunk) * MS)
+        decode.decode(at + 26 * MS, request)
+    analysis = serving.analysis(tmp_path)
+    counts = {request.request_id: (request.prefill_step_count, request.attempt_count) for request in analysis.requests}
+    assert counts == {"r": (2, 2), "s": (2, 1), "t": (2, 1)}
+    (finding,) = [each for each in analysis.findings if each.id == "sent-again"]
+    assert finding.cost_ns == 10 * MS
