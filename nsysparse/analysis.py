@@ -252,7 +252,8 @@ class Request:
     `path_basis` says whether the path begins with its arrival or its prefill. `missing` says why its gap, or its share,
     is not known, and is empty where both are. `blame` is what most of the gap is made of: link, wait, transfer (one
     of these two), fragmentation, handoff or scheduler. `attempt_count` is how often its whole KV was sent.
-    `uncertainties` says how far each time that rests on two clocks may be off, `uncertainty_ns` the KV gap.
+    `uncertainties` says how far each time of two clocks, or of two devices of one file, may be off, `uncertainty_ns`
+    the KV gap.
     """
 
     request_id: str

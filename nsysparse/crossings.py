@@ -2,7 +2,7 @@
 
 The kernel of a receive begins before anything leaves, and that of a send may end before it arrives; where only the side
 that acts leaves a row, its start shows the one and its end the other. What goes to host memory has not arrived, and
-what comes from there left before.
+what comes from there left before; where KV crosses directly, what goes to host memory is kept there.
 """
 
 from dataclasses import dataclass
@@ -62,13 +62,22 @@ def kv_sides(seen: Seen) -> pl.DataFrame:
     is_call = (pl.col("interval_kind") == "call").fill_null(value=False)
     told_apart = pl.col("peer_wait_ns").is_not_null()
     sends, receives = ((pl.col("acts_as") == side).fill_null(value=False) for side in ("send", "recv"))
-    return timed.select(
-        "request_id", "transfer_id", *PLACE, "gpu", "rank", "dst_end", "start_ns", "end_ns", "acts_as",
+    sides = timed.select(
+        "request_id", "transfer_id", *PLACE, "gpu", "rank", "src_end", "dst_end", "start_ns", "end_ns", "acts_as",
         wire_ns=pl.coalesce("group_wire_ns", pl.when(told_apart).then("wire_ns")),
         unit=pl.coalesce("group_key", -1 - pl.col("transfer_id").cast(pl.Int64)),
         leaves=(alone | sends) & pl.col("src_end").ne_missing(HOST),
         arrives=(alone | receives) & ~is_call & pl.col("dst_end").ne_missing(HOST),
     )  # fmt: skip
+    return _without_offloads(sides).drop("src_end")
+
+
+def _without_offloads(sides: pl.DataFrame) -> pl.DataFrame:
+    """What goes to host memory is kept there, and has not left, where other KV leaves and none comes from there."""
+    to_host = pl.col("dst_end").eq_missing(HOST)
+    staged = (pl.col("arrives") & pl.col("src_end").eq_missing(HOST)).any().over("request_id")
+    direct = (pl.col("leaves") & ~to_host).any().over("request_id")
+    return sides.with_columns(leaves=pl.col("leaves") & (~to_host | staged | ~direct))
 
 
 def _group_wire(transfers: pl.DataFrame) -> pl.DataFrame:

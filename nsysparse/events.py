@@ -38,7 +38,7 @@ def agreed(events: pl.DataFrame, clocks: Clocks) -> tuple[pl.DataFrame, pl.DataF
     of_trace = _of_each_trace(events)
     several = pl.len().over(_KEY) > 1
     single = of_trace.filter(~several).with_columns(doubt_ns=pl.lit(0, pl.Int64))
-    ranks = of_trace.filter(several).with_columns(base=pl.col("trace_id").min().over(_KEY))
+    ranks = _with_base(of_trace.filter(several), clocks)
     there = on_clock(ranks, "base", clocks)
     aligned = pl.col("on_base").is_not_null()
     known = there.filter(aligned & (aligned.all().over(_KEY) | (pl.col("event") == ARRIVAL)))
@@ -60,6 +60,17 @@ def agreed(events: pl.DataFrame, clocks: Clocks) -> tuple[pl.DataFrame, pl.DataF
     )
     settled = chosen.join(doubts, on=_KEY, maintain_order="left")
     return pl.concat([each.select(*EVENT, "doubt_ns") for each in (single, settled)]), apart
+
+
+def _with_base(ranks: pl.DataFrame, clocks: Clocks) -> pl.DataFrame:
+    """Add `base`, of the traces that hold an event the first that can be aligned with most of the others."""
+    holders = ranks.group_by(_KEY).agg(holders=pl.col("trace_id").unique().sort().str.join("\n"))
+    bases: dict[str, str] = {}
+    for joined in holders["holders"].unique():
+        traces = joined.split("\n")
+        bases[joined] = max(traces, key=lambda one: sum(clocks.between(one, other) is not None for other in traces))
+    based = holders.with_columns(base=pl.col("holders").replace_strict(bases, return_dtype=pl.String))
+    return ranks.join(based.drop("holders"), on=_KEY, maintain_order="left")
 
 
 def _of_each_trace(events: pl.DataFrame) -> pl.DataFrame:

@@ -46,7 +46,7 @@ def on_the_way(steps: pl.DataFrame, sides: pl.DataFrame, clocks: Clocks) -> OnTh
     ranks = _first_server(everywhere, sides, clocks)
     decode = everywhere.join(ranks.select(_AT), on=_AT, how="semi", nulls_equal=True)
     first = decode.filter(pl.col("start_ns") == pl.col("start_ns").min().over(_AT))
-    begun = _begun(first)
+    begun = _begun(first, clocks)
     elsewhere = prefill.join(ranks.select(_AT), on=_AT, how="anti", nulls_equal=True)
     alone = prefill.join(elsewhere.select("request_id").unique(), on="request_id", how="anti")
     before = _not_after(pl.concat([elsewhere, alone]), begun, "start_ns", "began_ns", clocks)
@@ -91,11 +91,16 @@ def _first_server(decode: pl.DataFrame, sides: pl.DataFrame, clocks: Clocks) -> 
     return pl.concat([firsts.filter(~several).select(_AT), kept.select(_AT)])
 
 
-def _begun(first: pl.DataFrame) -> pl.DataFrame:
-    """When each request's first decode step began and ended, on the clock of the first of its traces."""
-    ranks = first.sort("trace_id", "start_ns").group_by("request_id", maintain_order=True)
-    return ranks.agg(
-        base=pl.col("trace_id").first(), began_ns=pl.col("start_ns").first(), done_ns=pl.col("end_ns").first()
+def _begun(first: pl.DataFrame, clocks: Clocks) -> pl.DataFrame:
+    """When each request's first decode step began and, on the last of its ranks, ended: on the first trace's clock."""
+    ranks = first.sort("trace_id", "start_ns").with_columns(
+        base=pl.col("trace_id").first().over("request_id"), at_ns="end_ns"
+    )
+    ended = on_clock(ranks, "base", clocks).sort("trace_id", "start_ns")
+    return ended.group_by("request_id", maintain_order=True).agg(
+        pl.col("base").first(),
+        began_ns=pl.col("start_ns").first(),
+        done_ns=(pl.col("on_base") + pl.col("apart_ns")).max(),
     )
 
 

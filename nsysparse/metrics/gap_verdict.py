@@ -41,7 +41,7 @@ def gap_verdict(requests: Sequence[Request], threshold: float) -> Verdict:
     state = judged(low, high, threshold)
     doubt = max(high - value, value - low)
     found = replace(blank, state=state, value=value, uncertainty=doubt, basis=_basis(known))
-    return _told(found, [request for request in requests if request.kv_gap_ns is not None])
+    return _told(found, known)
 
 
 def _median(values: Sequence[float]) -> float:
@@ -60,7 +60,7 @@ _STATES = {"over": "over", "ok": "within", "unresolved": "too close to call agai
 
 
 def _told(found: Verdict, known: Sequence[Request]) -> Verdict:
-    """The verdict with its sentence; `known` are the requests whose gap is known, if not its share."""
+    """The verdict with its sentence; `known` are the requests whose share is known, which both medians are of."""
     gaps = pl.Series([request.kv_gap_ns for request in known], dtype=pl.Int64)
     middle = gaps.quantile(_MEDIAN, "linear") or 0
     conventions = {request.ttft_convention for request in known}

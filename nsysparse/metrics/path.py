@@ -38,7 +38,7 @@ Seen = Mapping[str, Event | None]
 class Way:
     """The segments of one request's way, as `Request` has them; None where not known, and `missing` says why.
 
-    `uncertainties` has the segments that rest on two clocks, with how far each may be off.
+    `uncertainties` has the times that are of two clocks, or of two devices of one file, with how far each may be off.
     """
 
     queue_ns: int | None = None
@@ -91,6 +91,8 @@ def walk(
     """
     end, decode = seen["prefill_end"], seen["decode_start"]
     doubts = _doubts(seen, clocks)
+    if pace_doubt := _apart(seen["decode_end"], seen["last_token"], clocks):
+        doubts["tpot_without_gap_ns"] = -(-pace_doubt // max(token_count - 1, 1))
     alone = _known_alone(seen, clocks, token_count, is_cut=is_cut)
     if end is None or decode is None:
         return replace(alone, uncertainties=doubts, missing=NO_PREFILL if end is None else NO_DECODE)
@@ -138,7 +140,8 @@ def walk(
         clock=_weakest(seen, clocks, end.trace),
         missing=CUT if is_cut else "",
     )
-    return _with_tokens(found, convention, _lasted(clocks, decode, seen["last_token"]), token_count, doubts | {
+    decoding = _lasted(clocks, decode, seen["last_token"]), _apart(decode, seen["last_token"], clocks)
+    return _with_tokens(found, convention, decoding, token_count, doubts | {
         "kv_gap_ns": doubt, "path_ns": doubt + rest,
     })  # fmt: skip
 
@@ -203,23 +206,27 @@ def _rest_doubt(doubts: Mapping[str, int], *, with_queue: bool) -> int:
 
 
 def _with_tokens(
-    way: Way, convention: str | None, decoding: int | None, token_count: int, doubts: dict[str, int]
+    way: Way, convention: str | None, decoding: tuple[int | None, int], token_count: int, doubts: dict[str, int]
 ) -> Way:
     """The way with when its first token was there, and the time per token after it.
 
-    Where prefill emits the first token, the gap lies before the second.
+    Where prefill emits the first token, the gap lies before the second. `decoding` is how long decode went on, and how
+    far that may be off.
     """
     ttft = tpot = None
+    lasted, lasted_doubt = decoding
     if convention == DECODE_FIRST:
         ttft, tpot = way.path_ns, way.tpot_without_gap_ns
         doubts["ttft_ns"] = doubts["path_ns"]
+        doubts["tpot_ns"] = doubts.get("tpot_without_gap_ns", 0)
     elif convention == PREFILL_FIRST:
         start = None if way.path_basis is None else (way.queue_ns or 0) + (way.prefill_ns or 0)
         ttft = start
         gap = way.kv_gap_ns
-        tpot = (gap + decoding) // token_count if gap is not None and decoding is not None and token_count else None
-        doubts["ttft_ns"] = doubts.get("queue_ns", 0) + doubts.get("prefill_ns", 0)
-        doubts["tpot_ns"] = doubts["kv_gap_ns"] // max(token_count, 1)
+        tpot = (gap + lasted) // token_count if gap is not None and lasted is not None and token_count else None
+        queue_doubt = 0 if way.queue_ns is None else doubts.get("queue_ns", 0)
+        doubts["ttft_ns"] = queue_doubt + doubts.get("prefill_ns", 0)
+        doubts["tpot_ns"] = -(-(doubts["kv_gap_ns"] + lasted_doubt) // max(token_count, 1))
     return replace(
         way,
         ttft_ns=ttft,

@@ -231,8 +231,8 @@ RULES = (
     Rule("/requests/*/span/*", NOT_RECORDED, f"{_WIRE}; or the receiver's rank was not recorded", _WIRE_FIX),
     Rule("/requests/*/attempt_count", NOT_RECORDED, "needs transfers that name their layers, all layers alike",
          _ANNOTATE),
-    Rule("/requests/*/blame", NOT_RECORDED, f"needs all parts of the gap, wire and waiting among them: {_WIRE}",
-         _WIRE_FIX),
+    Rule("/requests/*/blame", NOT_RECORDED, "needs all parts of a gap that is longer than its \u00b1, and one part that"
+         " is the largest however the clocks are off", _STEPS_FIX),
     *(Rule(f"/requests/*/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX) for name in (
         "prefill_ns", "first_decode_ns", "path_ns", "path_basis", "kv_gap_ns", "kv_gap_share", "ttft_ns",
         "kv_gap_share_low", "kv_gap_share_high",

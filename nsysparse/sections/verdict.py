@@ -33,9 +33,9 @@ def _figure(verdict: Verdict) -> tuple[str, str]:
 def _basis(verdict: Verdict) -> str:
     """What the verdict rests on: how many requests, and the threshold."""
     parts = []
-    if verdict.request_count is not None:
+    if verdict.request_count:
         known = "" if verdict.known_count is None else f"{verdict.known_count:,} of "
-        parts.append(f"{known}{counted(verdict.request_count, 'request')} with a known KV gap" if known else known)
+        parts.append(f"{known}{counted(verdict.request_count, 'request')} with a known share" if known else known)
     if verdict.over_count is not None and verdict.known_count:
         parts.append(f"{verdict.over_count:,} over")
     if verdict.threshold is not None and verdict.value is not None:

@@ -77,23 +77,28 @@ def test_on_many_hosts_only_utc_ties_ranks_together_so_nothing_is_decided(tmp_pa
     found = analyse(write_run(tmp_path, Run(one_host=False)))
     assert found.clocks is not None
     others = [f"{role}-{rank}" for role in ("prefill", "decode") for rank in range(RUN.ranks)]
-    assert {clock.other: clock.method for clock in found.clocks} == {
+    of_router = [clock for clock in found.clocks if clock.base == "router"]
+    assert {clock.other: clock.method for clock in of_router} == {
         **dict.fromkeys(others, "utc-unverified"),
         "prefill-0": "same-host-utc",
     }
-    doubts = {clock.other: clock.uncertainty_ns for clock in found.clocks}
+    doubts = {clock.other: clock.uncertainty_ns for clock in of_router}
     exchanging = doubts.pop("decode-0")
     assert exchanging is not None
     assert UTC_ERROR_NS / 2 <= exchanging < UTC_ERROR_NS
     assert doubts == {**dict.fromkeys(doubts, UTC_ERROR_NS), "prefill-0": 60_000}
-    for clock in found.clocks:
+    for clock in of_router:
         assert clock.offset_ns is not None
         assert clock.uncertainty_ns is not None
         assert abs(clock.offset_ns) <= clock.uncertainty_ns
         assert clock.pair_count == (RUN.layers * RUN.requests if clock.other == "decode-0" else 0)
     for request in found.requests:
         # The last prefill rank's end and the first decode rank's start are on hosts that only UTC ties.
-        assert (request.clock, request.uncertainty_ns) == ("utc-unverified", UTC_ERROR_NS)
+        assert request.clock == "utc-unverified"
+        assert request.uncertainty_ns is not None
+        assert (
+            UTC_ERROR_NS <= request.uncertainty_ns <= 3 * UTC_ERROR_NS
+        )  # that of each end, of four ranks, and between
         # 2.85 of 10.15 ms is over the threshold, and may as well be nothing.
         assert request.verdict == "unresolved"
     assert (found.verdict.state, found.verdict.unresolved_count) == ("unresolved", RUN.requests)

@@ -199,6 +199,21 @@ def test_each_segment_carries_the_doubt_of_its_own_clocks() -> None:
     assert (found.verdict, found.clock) == ("unresolved", "utc-unverified")
 
 
+@pytest.mark.parametrize(("convention", "doubt"), [(DECODE_FIRST, 6_000), (PREFILL_FIRST, 8_182)])
+def test_a_last_token_on_another_clock_leaves_the_pace_open(convention: str, doubt: int) -> None:
+    """60 us over 10 tokens after the first; with the second the 30 us of the gap come to it, all over 11."""
+    found = way(convention, clocks=one_host(), last_token=Event(29_000_000, "b"))
+    assert found.uncertainties["tpot_without_gap_ns"] == 6_000
+    assert found.uncertainties["tpot_ns"] == doubt
+
+
+def test_an_arrival_that_cannot_be_leaves_no_doubt() -> None:
+    clocks = one_host()
+    found = way(PREFILL_FIRST, clocks=clocks, arrival=Event(2_000_000, "b"))
+    assert (found.queue_ns, found.ttft_ns) == (None, 4_000_000)
+    assert "ttft_ns" not in found.uncertainties
+
+
 def test_a_rank_that_may_have_been_later_is_doubt() -> None:
     found = way(prefill_end=Event(5_000_000, "a", 40_000))
     assert found.uncertainties["prefill_ns"] == 40_000

@@ -36,6 +36,12 @@ def offloads(servers: Servers) -> None:
     prefill.copy("DtoH", "r", f"0-{LAYERS - 1}", FIRST + 11 * MS, FIRST + 13 * MS)
 
 
+def offloads_layers(servers: Servers) -> None:
+    """The same while prefill still computes: nothing has left for decode yet."""
+    prefill, _, _ = servers
+    prefill.copy("DtoH", "r", "0", FIRST + MS, FIRST + 2 * MS)
+
+
 def recomputes(servers: Servers) -> None:
     """Preempted where it is decoded, and prefilled again there."""
     _, decode, _ = servers
@@ -63,7 +69,7 @@ def decodes_where_prefilled(servers: Servers) -> None:
 
 @pytest.mark.parametrize(
     "does",
-    [moves_on, offloads, recomputes, prefills_again, sends_back, decodes_where_prefilled],
+    [moves_on, offloads, offloads_layers, recomputes, prefills_again, sends_back, decodes_where_prefilled],
     ids=lambda does: str(does.__name__),
 )
 def test_what_comes_beside_or_after_is_not_on_the_way(
@@ -106,6 +112,20 @@ def test_stages_of_a_pipeline_are_one_server(serving: Serving, tmp_path: Path) -
     found = serving.requests(tmp_path)["r"]
     assert segments(found) == (*PLAIN[:-1], 2 * MS + 50 * US)
     assert found.decode_step_count == 3
+
+
+def test_kv_of_a_later_stage_may_come_while_the_first_already_computes(serving: Serving, tmp_path: Path) -> None:
+    prefill, first, second = serving.server("prefill"), serving.server("decode"), serving.server("decode")
+    prefill.step(FIRST, FIRST + 4 * MS, "r")
+    hand_over(prefill, first, "r", FIRST + 5 * MS, range(2))
+    send(prefill, second, "r", 2, FIRST + 7 * MS)
+    send(prefill, second, "r", 3, FIRST + 11 * MS + 100 * US)
+    first.decode(FIRST + 10 * MS, "r")
+    second.decode(FIRST + 12 * MS, "r")
+    found = serving.requests(tmp_path)["r"]
+    assert found.ready_to_decode_ns == 0
+    assert found.kv_gap_ns == 6 * MS
+    assert found.transfer_span_ns == 5 * MS
 
 
 def test_an_impossible_order_is_said_and_nothing_made_of_it(serving: Serving, tmp_path: Path) -> None:
