@@ -249,8 +249,10 @@ def _crowded(found: Mapping[str, _Arrival]) -> dict[str, Crowding]:
     return crowded
 
 
-def _layers(measured: Measured) -> pl.DataFrame:
-    return measured.shares.select("request_id", "layer", movement_id="transfer_id").unique()
+def _layers(measured: Measured) -> dict[tuple[object, ...], pl.DataFrame]:
+    """By request, the layers of each movement."""
+    told = measured.shares.select("request_id", "layer", movement_id="transfer_id").unique()
+    return told.partition_by("request_id", as_dict=True)
 
 
 def _packs(measured: Measured) -> dict[int, int]:
@@ -265,13 +267,13 @@ def _with(
     case: Case,
     arrival: _Arrival,
     links: Mapping[tuple[str, str], Link],
-    layers: pl.DataFrame,
+    layers: Mapping[tuple[object, ...], pl.DataFrame],
     packs: Mapping[int, int],
     crowded: Mapping[str, Crowding],
     prefills: Mapping[str, LastPrefill],
 ) -> Case:
     begin, until = arrival.span
-    named = arrival.rows.join(layers.filter(request_id=case.request_id), on="movement_id", how="left")
+    named = arrival.rows.join(layers[case.request_id,], on="movement_id", how="left")
     told = not named.is_empty() and named["layer"].null_count() == 0
     first = named.filter(pl.col("layer") == pl.col("layer").min())["end_ns"].max() if told else None
     packed = [packs[each] for each in arrival.rows["movement_id"].unique().drop_nulls() if each in packs]
