@@ -130,7 +130,7 @@ def cases(
     crowded = _crowded(found)
     prefills = last_prefills(journeys, [case.request_id for case in known])
     by_key = {(link.link_key, link.transport): link for link in links}
-    layers, packs = _layers(measured), _packs(measured)
+    layers, packs = _layers(measured, list(found)), _packs(measured)
     return tuple(
         _with(case, found[case.request_id], by_key, layers, packs, crowded, prefills)
         if case.request_id in found
@@ -249,10 +249,11 @@ def _crowded(found: Mapping[str, _Arrival]) -> dict[str, Crowding]:
     return crowded
 
 
-def _layers(measured: Measured) -> dict[tuple[object, ...], pl.DataFrame]:
-    """By request, the layers of each movement."""
+def _layers(measured: Measured, requests: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """By request, the layers of each movement that counts."""
     told = measured.shares.select("request_id", "layer", movement_id="transfer_id").unique()
-    return told.partition_by("request_id", as_dict=True)
+    parts = told.partition_by("request_id", as_dict=True)
+    return {request: parts.get((request,), told.clear()) for request in requests}
 
 
 def _packs(measured: Measured) -> dict[int, int]:
@@ -267,13 +268,13 @@ def _with(
     case: Case,
     arrival: _Arrival,
     links: Mapping[tuple[str, str], Link],
-    layers: Mapping[tuple[object, ...], pl.DataFrame],
+    layers: Mapping[str, pl.DataFrame],
     packs: Mapping[int, int],
     crowded: Mapping[str, Crowding],
     prefills: Mapping[str, LastPrefill],
 ) -> Case:
     begin, until = arrival.span
-    named = arrival.rows.join(layers[case.request_id,], on="movement_id", how="left")
+    named = arrival.rows.join(layers[case.request_id], on="movement_id", how="left")
     told = not named.is_empty() and named["layer"].null_count() == 0
     first = named.filter(pl.col("layer") == pl.col("layer").min())["end_ns"].max() if told else None
     packed = [packs[each] for each in arrival.rows["movement_id"].unique().drop_nulls() if each in packs]
