@@ -42,7 +42,8 @@ def kv_sides(seen: Seen) -> pl.DataFrame:
     Returns:
         `request_id`, `transfer_id`, `trace_id`, `process`, `gpu`, `rank`, `dst_end`, `start_ns`, `end_ns`, `acts_as`,
         `wire_ns` (of all that its kernels serve; null where it is not told from waiting), `unit` (equal for those that
-        share kernels), and whether its start shows when KV `leaves` and its end when it `arrives`.
+        share kernels), and whether its start shows when KV `leaves` and its end when it `arrives`; whether it `stages`
+        KV in host memory, or brings it `from_host`.
     """
     own = seen.shares.select("transfer_id", "request_id").drop_nulls().unique()
     far = other_side(seen.transfers, "transfer_id").select("transfer_id", far="far_transfer_id")
@@ -58,7 +59,8 @@ def kv_sides(seen: Seen) -> pl.DataFrame:
             way.is_null() | pl.col("role").is_null() | (way == pl.col("role")),
         )
     )
-    alone = ~pl.col("transport").is_in(TWO_SIDED) | pl.col("is_one_sided").fill_null(value=False)
+    acting = pl.col("is_one_sided").fill_null(value=False) & pl.col("pair_id").is_null()
+    alone = ~pl.col("transport").is_in(TWO_SIDED) | acting
     is_call = (pl.col("interval_kind") == "call").fill_null(value=False)
     told_apart = pl.col("peer_wait_ns").is_not_null()
     sends, receives = ((pl.col("acts_as") == side).fill_null(value=False) for side in ("send", "recv"))
@@ -69,15 +71,22 @@ def kv_sides(seen: Seen) -> pl.DataFrame:
         leaves=(alone | sends) & pl.col("src_end").ne_missing(HOST),
         arrives=(alone | receives) & ~is_call & pl.col("dst_end").ne_missing(HOST),
     )  # fmt: skip
-    return _without_offloads(sides).drop("src_end")
+    return _with_staging(sides).drop("src_end")
 
 
-def _without_offloads(sides: pl.DataFrame) -> pl.DataFrame:
-    """What goes to host memory is kept there, and has not left, where other KV leaves and none comes from there."""
+def _with_staging(sides: pl.DataFrame) -> pl.DataFrame:
+    """Tell what goes to host memory to be fetched there (`stages`) and what is fetched (`from_host`).
+
+    What goes there is kept, and has not left, where other KV leaves and none comes from there.
+    """
     to_host = pl.col("dst_end").eq_missing(HOST)
     staged = (pl.col("arrives") & pl.col("src_end").eq_missing(HOST)).any().over("request_id")
     direct = (pl.col("leaves") & ~to_host).any().over("request_id")
-    return sides.with_columns(leaves=pl.col("leaves") & (~to_host | staged | ~direct))
+    return sides.with_columns(
+        leaves=pl.col("leaves") & (~to_host | staged | ~direct),
+        stages=pl.col("leaves") & to_host & staged,
+        from_host=pl.col("arrives") & pl.col("src_end").eq_missing(HOST),
+    )
 
 
 def _group_wire(transfers: pl.DataFrame) -> pl.DataFrame:

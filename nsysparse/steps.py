@@ -60,6 +60,8 @@ def find_steps(
     ranges = _phased(pl.concat([holding(scopes, _is_step()), _last_open(trace, scopes)]), roles, anomalies)
     outer = _outermost(ranges)
     whole = _projected(trace, outer.select("step").unique().rename({"step": "range_id"}))
+    whole = _at_work(whole, outer, anomalies)
+    outer = outer.join(whole, left_on="step", right_on="range_id", how="semi", maintain_order="left")
     idle = outer.join(whole.filter(~pl.col("is_projected")), left_on="step", right_on="range_id", how="semi")
     named = pl.concat([_own_requests(ranges), _surrounding(ranges, scopes, idle.filter(kind="step")["range_id"])])
     steps = (
@@ -125,6 +127,17 @@ def _outermost(ranges: pl.DataFrame) -> pl.DataFrame:
         opens = (pl.col("end_ns") > pl.col("end_ns").cum_max().shift(1)).fill_null(value=True)
         parts.append(ordered.with_columns(step=pl.when(opens).then("range_id").forward_fill()).select(parts[0].columns))
     return pl.concat(parts)
+
+
+def _at_work(whole: pl.DataFrame, outer: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:
+    """Without steps in which nothing ran, of processes and phases whose other steps compute: engines iterate idly."""
+    names = (pl.coalesce("requests", "request").str.len_bytes() > 0).fill_null(value=False)
+    of_step = outer.filter(pl.col("range_id") == pl.col("step")).select("range_id", "process", "phase", names=names)
+    known = whole.join(of_step, on="range_id", maintain_order="left")
+    kept = pl.col("is_projected") | ~pl.col("is_projected").any().over("process", "phase")
+    if idle := known.filter(~kept & pl.col("names")).height:
+        anomalies["steps-without-work"] += idle
+    return known.filter(kept).drop("process", "phase", "names")
 
 
 def _own_requests(ranges: pl.DataFrame) -> pl.DataFrame:

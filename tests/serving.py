@@ -80,7 +80,7 @@ class Server:
 
     def copy(self, kind: str, request: str, layer: str, start: int, end: int, **how: object) -> None:
         """A copy that a range says is of KV."""
-        op = {"DtoH": "offload"}.get(kind, "copy")
+        op = {"DtoH": "offload", "HtoD": "load"}.get(kind, "copy")
         self.connector.push_pop(
             f"kv_transfer op={op} request={request} layer={layer}", start - 30 * US, start - 10 * US
         )

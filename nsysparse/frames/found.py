@@ -75,7 +75,7 @@ class Found(OfTrace):
     match_key = dy.String(
         nullable=True, metadata={"about": "equal on both sides of a movement that names itself (`xfer=`, a UCP tag)"}
     )
-    is_one_sided = dy.Bool(nullable=True, metadata={"about": "only the side that acts leaves a row (UCX put and get)"})
+    is_one_sided = dy.Bool(nullable=True, metadata={"about": "only the side that acts leaves a row (put and get)"})
     scope_id = dy.UInt32(
         nullable=True, metadata={"about": "the range that announces this very transfer, where there is one"}
     )

@@ -36,9 +36,9 @@ class Case:
         request_id: The request.
         gap_ns: From the end of its prefill to the start of its first decode step.
         wire_ns: Of the gap, the time on the wire; 0 where that cannot be told from waiting.
-        wait_ns: Receives that waited for their sender; likewise.
+        wait_ns: Receives that waited for their sender; likewise. And pauses in which its link carried other requests.
         moving_ns: Time in which receives ran, where these two cannot be told apart; else 0.
-        pause_ns: Pauses between its transfers.
+        pause_ns: Other pauses between its transfers; they count as moving where the clocks leave much of the gap open.
         handoff_ns: Until its first send.
         ready_ns: From its last receive to the decode step.
         doubt_ns: How far the clocks may be off that the gap rests on.
@@ -126,8 +126,9 @@ def cases(
     """
     known = [case for case in map(_case, requests) if case is not None]
     seen = {row["request_id"]: events(row) for row in journeys.paths.iter_rows(named=True)}
-    found = _arrivals(known, seen, _placed(ended, measured, journeys), journeys)
-    crowded = _crowded(found)
+    placed = _placed(ended, measured, journeys)
+    found = _arrivals(known, seen, placed, journeys)
+    crowded = _crowded(found, placed)
     prefills = last_prefills(journeys, [case.request_id for case in known])
     by_key = {(link.link_key, link.transport): link for link in links}
     layers, packs = _layers(measured, list(found)), _packs(measured)
@@ -235,17 +236,27 @@ def _arrivals(
     return found
 
 
-def _crowded(found: Mapping[str, _Arrival]) -> dict[str, Crowding]:
-    """What requests took of each other's links, each on the clock of its last receive."""
+def _crowded(found: Mapping[str, _Arrival], placed: pl.DataFrame) -> dict[str, Crowding]:
+    """What requests took of each other's links, each on the clock of its last receive; others in whatever they had."""
+    columns = ["request_id", "start_ns", "end_ns"]
+    others = on_wire(
+        placed.filter(~pl.col("request_id").is_in(list(found)), pl.col("wire_ns").is_not_null()).unique(
+            ["request_id", "trace_id", "unit"], keep="first", maintain_order=True
+        )
+    )
     crowded: dict[str, Crowding] = {}
     places = sorted({(*each.link, each.trace) for each in found.values() if each.link[0] is not None}, key=str)
     for *link, trace in places:
         here = {name: each for name, each in found.items() if each.link == tuple(link) and each.trace == trace}
         crossing = [
-            on_wire(each.units.filter(pl.col("wire_ns").is_not_null())).select("request_id", "start_ns", "end_ns")
-            for each in here.values()
+            on_wire(each.units.filter(pl.col("wire_ns").is_not_null())).select(columns) for each in here.values()
         ]
-        crowded |= crowding(pl.concat(crossing), {name: each.span for name, each in here.items()})
+        beside = others.filter(link_key=link[0], transport=link[1], trace_id=trace).select(columns)
+        crowded |= crowding(
+            pl.concat([*crossing, beside]),
+            {name: each.span for name, each in here.items()},
+            {name: each.units for name, each in here.items()},
+        )
     return crowded
 
 
@@ -278,15 +289,18 @@ def _with(
     told = not named.is_empty() and named["layer"].null_count() == 0
     first = named.filter(pl.col("layer") == pl.col("layer").min())["end_ns"].max() if told else None
     packed = [packs[each] for each in arrival.rows["movement_id"].unique().drop_nulls() if each in packs]
-    key = arrival.link
+    key, crowd = arrival.link, crowded.get(case.request_id)
+    behind = 0 if crowd is None else min(crowd.behind_ns, case.pause_ns)
     return replace(
         case,
+        wait_ns=case.wait_ns + behind,
+        pause_ns=case.pause_ns - behind,
         message_count=arrival.units.filter(pl.col("end_ns") > begin).height,
         layer_count=named["layer"].n_unique() if told else None,
         spread_ns=max(until - max(first, begin), 0) if isinstance(first, int) else None,
         prefill=prefills.get(case.request_id),
         pack_ns=sum(packed) or None,
-        crowding=crowded.get(case.request_id),
+        crowding=crowd,
         link=None if key[0] is None or key[1] is None else links.get((key[0], key[1])),
-        wire_bytes=_wire_bytes(arrival.units, begin, until),
+        wire_bytes=None if arrival.rows["from_host"].any() else _wire_bytes(arrival.units, begin, until),
     )

@@ -1,7 +1,8 @@
 """What the time between a request's first send and its last receive was made of, on the rank that finished last.
 
 While a receive of the request runs there, its KV is on the wire or the receive waits for the sender; the rest are gaps
-between its transfers. The wire's part of a receive is the last of it, as what comes before is waiting.
+between its transfers. The wire's part of a receive is the last of it, as what comes before is waiting. Where KV crosses
+host memory, the copies to there are as much on the wire as those that fetch it.
 """
 
 from collections.abc import Mapping
@@ -42,13 +43,17 @@ class Span:
 
 
 def receives(sides: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """What shows the arrival of each request's KV, one row for transfers that share kernels.
+    """What shows the arrival of each request's KV, or brings it to host memory before that.
+
+    One row for transfers that share kernels.
 
     Args:
         sides: From `kv_sides`.
     """
-    units = sides.filter("arrives").unique(["request_id", "trace_id", "unit"], keep="first", maintain_order=True)
-    columns = ["transfer_id", "trace_id", "process", "gpu", "rank", "start_ns", "end_ns", "wire_ns"]
+    units = sides.filter(pl.col("arrives") | pl.col("stages")).unique(
+        ["request_id", "trace_id", "unit"], keep="first", maintain_order=True
+    )
+    columns = ["transfer_id", "trace_id", "process", "gpu", "rank", "start_ns", "end_ns", "wire_ns", "arrives"]
     parts = units.select("request_id", *columns).partition_by("request_id", as_dict=True, include_key=False)
     return {str(key): rows for (key,), rows in parts.items()}
 
@@ -71,9 +76,11 @@ def span(
     if within is None:
         return None
     begin, until = within
-    own = finishing(arriving, last)
-    busy = min(_busy(own, begin, until), span_ns)
-    wire = None if own["wire_ns"].null_count() else _busy(on_wire(own), begin, until)
+    coming = arriving.filter("arrives")
+    own = finishing(coming, last)
+    moving = pl.concat([own, _placed(arriving.filter(~pl.col("arrives")), last.trace, clocks)])
+    busy = min(_busy(moving, begin, until), span_ns)
+    wire = None if moving["wire_ns"].null_count() else _busy(on_wire(moving), begin, until)
     return Span(
         rank=own.filter(end_ns=last.at_ns)["rank"][0],
         wire_ns=None if wire is None else min(wire, busy),
@@ -81,9 +88,20 @@ def span(
         gap_ns=span_ns - busy,
         exposed_ns=max(
             _busy(rows, _on(clocks, last.trace, end), until)
-            for rows in arriving.filter(trace_id=last.trace).partition_by("process", "gpu")
+            for rows in coming.filter(trace_id=last.trace).partition_by("process", "gpu")
         ),
     )  # fmt: skip
+
+
+def _placed(rows: pl.DataFrame, base: str, clocks: Clocks) -> pl.DataFrame:
+    """Rows of other traces on the clock of one; those that cannot be aligned are left out."""
+    parts = [rows.clear()]
+    for (trace,), part in rows.group_by("trace_id", maintain_order=True):
+        offset = clocks.between(base, str(trace))
+        if offset is not None:
+            times = (pl.col(name) for name in ("start_ns", "end_ns"))
+            parts.append(part.with_columns(offset.expr_to_base(time) for time in times))
+    return pl.concat(parts)
 
 
 def window(seen: Mapping[str, Event | None], clocks: Clocks) -> tuple[int, int] | None:

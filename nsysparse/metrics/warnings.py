@@ -95,6 +95,8 @@ MESSAGES = {
     "ucx-rows-without-thread": "UCX operations without a thread, left out",
     "steps-of-unknown-phase": "steps that do not say whether they prefill or decode, or do both, of a process whose"
     " role is mixed or not known: no request's way is taken from them; --role FILE=prefill|decode says what they are",
+    "steps-without-work": "steps that name requests though nothing ran on a GPU in them, while other steps of their"
+    " process compute: they are no steps of these requests",
     "sides-disagree-on-purpose": "pairs of which one side says KV and the other says not; taken for KV",
     "sizes-impossible": "sizes above 2^48 bytes in payloads, annotations or copies, taken for unknown",
     "sides-disagree-on-layer": "pairs whose two sides name different layers; the receive side's was kept",

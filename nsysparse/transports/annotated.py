@@ -26,6 +26,7 @@ RULE = "own/kv_transfer"
 SIDES = {
     "send": "send", "put": "send", "offload": "send", "recv": "recv", "get": "recv", "load": "recv", "copy": "copy",
 }  # fmt: skip
+ONE_SIDED = ("put", "get")
 MAX_PEER = 2**31 - 1
 
 
@@ -43,6 +44,7 @@ def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
             interval_kind=pl.when(pl.col("style") == "push_pop").then(pl.lit("call")).otherwise("interval_kind"),
             side=pl.col("op").replace_strict(SIDES, default=None, return_dtype=pl.String),
             peer=pl.when(peer.is_between(0, MAX_PEER)).then(peer),
+            is_one_sided=pl.col("op").is_in(ONE_SIDED),
             match_key=pl.concat_str(pl.lit("xfer:"), "xfer"),
         )
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from serving import LAYERS, MS, US, Server, Serving, hand_over, plain, send
+from serving import BLOCK, LAYERS, MS, US, WIRE, Server, Serving, hand_over, plain, send
 
 from nsysparse.analysis import Request
 
@@ -161,6 +161,64 @@ def test_copies_to_a_decode_device_bring_its_kv(serving: Serving, tmp_path: Path
     (device,) = analysis.decode or ()
     assert device.idle_while_pending_ns == 5 * MS
     assert device.by_reason["transfer"] == 3_800 * US
+
+
+def test_kv_that_crosses_host_memory_is_on_the_wire_both_times(serving: Serving, tmp_path: Path) -> None:
+    """Copies to the host and back follow on each other: nothing pauses, so no larger message would save a thing."""
+    prefill, decode = serving.server("prefill"), serving.server("decode")
+    for request, at in (("r", FIRST), ("later", SECOND)):
+        prefill.step(at, at + 4 * MS, request)
+        for layer in range(LAYERS):
+            start = at + (5 + layer) * MS
+            prefill.copy("DtoH", request, str(layer), start, start + 600 * US)
+            decode.copy("HtoD", request, str(layer), start + 600 * US, start + MS)
+        decode.decode(at + 10 * MS, request)
+    analysis = serving.analysis(tmp_path)
+    for request in analysis.requests:
+        assert segments(request) == (4 * MS, MS, 0, 4 * MS, MS, MS)
+        assert request.span is not None
+        assert (request.span["wire_ns"], request.span["peer_wait_ns"], request.span["gap_ns"]) == (4 * MS, 0, 0)
+        assert request.blame == "link"
+    assert {each.id for each in analysis.whatif or ()}.isdisjoint({"larger-messages", "more-streams"})
+
+
+@pytest.mark.parametrize("op", ["put", "get"])
+def test_an_annotation_of_the_side_that_acts_shows_both_ends(op: str, serving: Serving, tmp_path: Path) -> None:
+    prefill, decode = serving.server("prefill"), serving.server("decode")
+    acts = prefill if op == "put" else decode
+    for request, at in (("r", FIRST), ("later", SECOND)):
+        prefill.step(at, at + 4 * MS, request)
+        for layer in range(LAYERS):
+            start = at + (5 + layer) * MS
+            name = f"kv_transfer op={op} request={request} layer={layer} bytes={BLOCK}"
+            acts.connector.start_end(name, start, start + WIRE)
+        decode.decode(at + 10 * MS, request)
+    assert {segments(request) for request in serving.requests(tmp_path).values()} == {PLAIN}
+
+
+@pytest.mark.parametrize("decodes", [True, False])
+def test_pauses_in_which_others_are_on_the_link_are_no_fragmentation(
+    *, decodes: bool, serving: Serving, tmp_path: Path
+) -> None:
+    """Layers of two requests take turns, whether the second is ever decoded or not: the first waits for the second."""
+    prefill, decode = serving.server("prefill"), serving.server("decode")
+    for turn, at in enumerate((FIRST, SECOND)):
+        one, two = f"a{turn}", f"b{turn}"
+        prefill.step(at, at + 4 * MS, one, two)
+        for layer in range(LAYERS):
+            for place, request in enumerate((one, two)):
+                send(prefill, decode, request, layer, at + 5 * MS + (2 * layer + place) * MS)
+        decode.decode(at + 16 * MS, *((one, two) if decodes else (one,)))
+    analysis = serving.analysis(tmp_path)
+    first = next(request for request in analysis.requests if request.request_id == "a0")
+    assert first.span is not None
+    assert first.span["gap_ns"] == (LAYERS - 1) * 1_200 * US
+    ideas = {idea.id: idea for idea in analysis.whatif or ()}
+    # Three pauses of 1.2 ms each, of which the link is idle for 0.4 ms.
+    assert ideas["larger-messages"].saves_ns == 3 * 400 * US
+    assert ideas["smaller-batch"].saves_ns == 3 * WIRE
+    costs = {finding.id: finding.cost_ns for finding in analysis.findings}
+    assert costs["gap-wait"] == 3 * WIRE * (4 if decodes else 2)
 
 
 def twice_a_layer(prefill: Server, decode: Server, request: str, at: int) -> None:

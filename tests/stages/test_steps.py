@@ -125,7 +125,18 @@ def test_an_iteration_that_computes_nothing_is_not_of_the_request_around_it(scen
     assert scene.held(tmp_path) == []
     scene.main.push_pop("kv_step phase=decode requests=", 130, 160)
     scene.kernel(140, 170, 180)
-    assert scene.held(tmp_path) == [(1, "r7")]
+    assert scene.held(tmp_path) == [(0, "r7")]
+    assert not scene.study(tmp_path).anomalies["steps-without-work"]  # of nobody's request
+
+
+def test_an_iteration_that_names_who_waits_is_no_step_of_theirs(scene: Scene, tmp_path: Path) -> None:
+    """Nothing ran in it on a GPU, as does in the process's other steps of that phase."""
+    scene.main.push_pop("kv_step phase=decode requests=r7", 100, 120)
+    scene.main.push_pop("kv_step phase=prefill requests=r7", 121, 125)
+    scene.main.push_pop("kv_step phase=decode requests=r7", 130, 160)
+    scene.kernel(140, 170, 180)
+    assert scene.steps(tmp_path) == [("prefill", 121, 125, False), ("decode", 170, 180, True)]
+    assert scene.study(tmp_path).anomalies["steps-without-work"] == 1
 
 
 def test_encoded_ids_are_decoded(scene: Scene, tmp_path: Path) -> None:
@@ -171,7 +182,8 @@ def test_a_step_that_lost_its_end_is_none(scene: Scene, tmp_path: Path) -> None:
     scene.kernel(510, 550, 650)
     other = scene.process.thread(tid=2)
     other.push_pop("kv_step phase=prefill requests=c", 700, 800)
-    assert scene.steps(tmp_path) == [("prefill", 550, 650, True), ("prefill", 700, 800, False)]
+    scene.process.kernel("gemm", 750, 790, launch=other.launch(710, 712))
+    assert scene.steps(tmp_path) == [("prefill", 550, 650, True), ("prefill", 750, 790, True)]
 
 
 def test_of_two_steps_that_never_close_the_one_that_began_last_counts(scene: Scene, tmp_path: Path) -> None:
