@@ -75,7 +75,7 @@ def within(value: float, doubt: float) -> str:
         return significant(value)
     decimals = min(_MOST_DECIMALS, max(0, -math.floor(math.log10(doubt))))
     if abs(value) < doubt:
-        return f"\u2264 {abs(value) + doubt:.{decimals}f}"
+        return f"\u2264 {abs(value) + doubt:,.{decimals}f}"
     return f"{value:,.{decimals}f} \u00b1 {doubt:.{decimals}f}".replace("-", "\u2212")
 
 

@@ -30,7 +30,7 @@ def build(analysis: Analysis) -> list[Block]:
 
 def _table(clocks: Sequence[Clock]) -> Table:
     offsets, doubts = [clock.offset_ns for clock in clocks], [clock.uncertainty_ns for clock in clocks]
-    scale = time_scale(offsets)
+    scale = time_scale([*offsets, *doubts])
     columns = [
         names("File", [clock.other for clock in clocks]),
         names("Against", [clock.base for clock in clocks], minor=True),

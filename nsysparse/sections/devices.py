@@ -63,7 +63,7 @@ def _reasons(devices: Sequence[DecodeDevice]) -> Table:
     columns = [
         _names([device for device, _ in shown]),
         texts("Idle while", [_REASONS[name] for _, name in shown], term="decode-idle"),
-        _off("Time", idle, [device for device, _ in shown], time_scale(idle), "decode-idle"),
+        _off("Time", idle, [device for device, _ in shown], _scale(idle, devices), "decode-idle"),
         _off_share("Of its idle time", idle, [device for device, _ in shown]),
     ]
     dropped = f"The {len(shown)} longest of {len(rows):,}; the JSON report has all." if len(shown) < len(rows) else ""
@@ -75,7 +75,7 @@ def _effects(devices: Sequence[DecodeDevice]) -> Table:
     columns = [
         _names(devices),
         numbers("Delayed steps", [device.delayed_step_count for device in devices], term="delayed-steps"),
-        _off("Delay", delays, devices, time_scale(delays), "delayed-steps"),
+        _off("Delay", delays, devices, _scale(delays, devices), "delayed-steps"),
         numbers("Slowdown", [device.slowdown_ratio for device in devices], unit="times", term="slowdown"),
         numbers("Kernels compared", [device.slowdown_kernel_count for device in devices], term="slowdown", minor=True),
     ]  # fmt: skip
@@ -95,6 +95,11 @@ def _tokens(devices: Sequence[DecodeDevice]) -> Table:
     beside = [value for _, values in found for value in values]
     columns = [numbers(title, values, unit="ms", term="token-time", beside=beside) for title, values in found]
     return table("Time per token", [_names(devices), *columns], "decode-tokens-table")
+
+
+def _scale(values: Sequence[int | None], devices: Sequence[DecodeDevice]) -> Scale:
+    """The unit that fits both times and what they may be off."""
+    return time_scale([*values, *(device.uncertainty_ns for device in devices)])
 
 
 def _off(title: str, values: Sequence[int | None], devices: Sequence[DecodeDevice], scale: Scale, term: str) -> Filled:

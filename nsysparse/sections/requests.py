@@ -64,9 +64,9 @@ def _table(requests: Sequence[Request]) -> Table:
     if len(shown) < len(requests):
         dropped = f"The {len(shown)} worst of {len(requests):,} requests; the JSON report has all of them."
     scale = time_scale(request.time_ns for request in shown)
-    gaps = time_scale(request.kv_gap_ns for request in shown)
     verdicts = states(shown)
     doubts = [request.uncertainties.get("kv_gap_ns") for request in shown]
+    gaps = time_scale([*(request.kv_gap_ns for request in shown), *doubts])
     columns = [
         names("Request", [request.request_id for request in shown]),
         texts("Verdict", [text for text, _ in verdicts], tones=[tone for _, tone in verdicts], term="kv-gap"),

@@ -11,7 +11,7 @@ import factories
 import pytest
 
 import nsysparse.sections
-from nsysparse.analysis import Analysis, Cell, Coverage, Link, Reason, Setting, Unattributed, WhatIf
+from nsysparse.analysis import Analysis, Cell, Clock, Coverage, Link, Reason, Setting, Unattributed, WhatIf
 from nsysparse.document import (
     Abstention,
     BarChart,
@@ -358,6 +358,21 @@ def test_times_of_decode_devices_are_no_finer_than_the_clocks_of_other_files() -
     whole = SECTIONS["devices"](replace(factories.rich(), decode=(sure,)))
     assert column(table(whole, "decode-idle-table"), "Time")[:2] == ["20", "18"]
     assert column(table(whole, "decode-idle-table"), "Of its idle time")[:2] == ["33.3 %", "30.0 %"]
+
+
+def test_what_is_nothing_but_its_doubt_has_the_unit_of_the_doubt() -> None:
+    """Half a millisecond is not 500,000 ns, whether a clock, a gap or a delay may be so far off."""
+    half = 500_000
+    clock = Clock("a", "b", "utc-unverified", 0, half, None, None, 0, "")
+    request = replace(factories.rich().requests[0], kv_gap_ns=0, uncertainties={"kv_gap_ns": half})
+    device = factories.decode_device(delayed_ns=0, uncertainty_ns=half)
+    whole = replace(factories.rich(), clocks=(clock,), requests=(request,), decode=(device,))
+    shown = [
+        column(table(SECTIONS["clocks"](whole), "clocks-table"), "Ahead by"),
+        column(table(SECTIONS["requests"](whole), "requests-table"), "KV gap"),
+        column(table(SECTIONS["devices"](whole), "decode-effects-table"), "Delay"),
+    ]
+    assert shown == [["\u2264 500"]] * 3
 
 
 def test_slow_tokens_stand_beside_the_usual_ones() -> None:
