@@ -39,7 +39,8 @@ def solve(
         utc_error_ns: How far UTC of two hosts may be apart.
         span: First and last instant of each trace on its own clock: there the uncertainty holds. Without it, of the
             transfers.
-        anomalies: Counts pairs of traces that contradict, and hosts whose wall clock was set.
+        anomalies: Counts pairs of traces that contradict, also UTC that was asked for, and hosts whose wall clock was
+            set.
 
     Raises:
         UsageError: There is no such mode.
@@ -50,10 +51,13 @@ def solve(
     anomalies = Counter() if anomalies is None else anomalies
     if mode == NONE:
         return Clocks(anchors, mode=mode, runs=runs)
-    links = {} if mode == UTC else {
+    links = {
         frozenset(names): link(*names, pairs, (runs.get(names[0]), runs.get(names[1])))
         for names, pairs in between_traces(transfers)
-    }  # fmt: skip
+    }
+    if mode == UTC:
+        anomalies["utc-contradicted"] += sum(_belies_utc(each, anchors, utc_error_ns) for each in links.values())
+        links = {}
     refused = {
         pair: notes.of_contradicting_transfers(each.pair_count) for pair, each in links.items() if not fits(each)
     }
@@ -108,6 +112,12 @@ def _of_utc(anchors: Mapping[str, Anchor], utc_error_ns: int) -> Iterator[Offset
         if anchor.utc_epoch_ns is not None:
             half = (utc_error_ns + 1) // 2
             yield Offset(trace_id, _UTC_CLOCK, 0, anchor.utc_epoch_ns, 0.0, half, UTC_UNVERIFIED)
+
+
+def _belies_utc(known: Link, anchors: Mapping[str, Anchor], utc_error_ns: int) -> bool:
+    """Whether transfers that do not contradict each other prove that UTC is further off than is said."""
+    apart = _utc_apart(anchors, known)
+    return apart is not None and fits(known) and not agrees(known, apart, utc_error_ns)
 
 
 def _utc_apart(anchors: Mapping[str, Anchor], known: Link) -> int | None:

@@ -93,6 +93,8 @@ MESSAGES = {
     " sends lag behind the compute, that is the next layer",
     "ucx-rows-with-impossible-times": "UCX operations that end before they start or last for days, left out",
     "ucx-rows-without-thread": "UCX operations without a thread, left out",
+    "utc-contradicted": "pairs of traces whose transfers prove that UTC is further off than --utc-error says, though"
+    " --clock utc was asked for: without it they are aligned by their transfers",
     "steps-of-unknown-phase": "steps that do not say whether they prefill or decode, or do both, of a process whose"
     " role is mixed or not known: no request's way is taken from them; --role FILE=prefill|decode says what they are",
     "steps-without-work": "steps that name requests though nothing ran on a GPU in them, while other steps of their"

@@ -241,6 +241,15 @@ def test_utc_of_two_hosts_is_not_verified() -> None:
     assert row.method == "estimated"
 
 
+@pytest.mark.parametrize(("off", "warned"), [(MS, 0), (3 * MS, 1)])
+def test_utc_is_taken_as_asked_but_not_without_a_word_where_transfers_prove_it_wrong(off: int, warned: int) -> None:
+    known = anchors(a=Anchor(EPOCH_NS, host="x"), b=Anchor(EPOCH_NS, host="y"))
+    seen: Counter[str] = Counter()
+    (row,) = solve(known, two_way(off), "utc", utc_error_ns=2 * MS, anomalies=seen).rows(["a", "b"])
+    assert (row.method, row.offset_ns, row.uncertainty_ns, row.pair_count) == ("utc-unverified", 0, 2 * MS, 0)
+    assert seen["utc-contradicted"] == warned
+
+
 def test_what_cannot_be_told_is_refused_with_a_reason() -> None:
     cases = [
         (solve(anchors(a=Anchor(EPOCH_NS)), NOBODY), "b does not record UTC"),
