@@ -61,5 +61,19 @@ def whole_numbers(option: str, text: str, most: int, *, example: str) -> Sequenc
     return tuple(found)
 
 
+def part_of_one(option: str, text: str, *, example: str) -> float:
+    """A share between 0 and 1, both left out, or as much in percent: `0.2` or `20%`.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    number, percent, rest = text.partition("%")
+    if _DECIMAL.fullmatch(number.strip()) and not rest.strip():
+        value = Fraction(number.strip()) / (100 if percent else 1)
+        if 0 < value < 1:
+            return float(value)
+    raise UsageError(f"{option} {_shown(text)}: is no share between 0 and 1.", f"Say for instance {option} {example}.")
+
+
 def _shown(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"  # noqa: PLR2004 (enough to find it again)

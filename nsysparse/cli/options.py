@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from nsysparse.analysis import CLOCK_MODES, CONVENTIONS, DEFAULT_THRESHOLD, UTC_ERROR_NS
-from nsysparse.cli.numbers import band_ns, nanoseconds
+from nsysparse.cli.numbers import band_ns, nanoseconds, part_of_one
 from nsysparse.errors import UsageError
 from nsysparse.units import NS_PER_MS
 
@@ -42,7 +42,7 @@ class AnalysisArguments(StudyArguments):
     wire_dtype: str | None
     step_ms: str | None
     ttft: str | None
-    threshold: float
+    threshold: str
 
 
 preset_option = click.option(
@@ -151,11 +151,10 @@ def analysis_options(function: Callable[..., None]) -> Callable[..., None]:
     )
     threshold = click.option(
         "--threshold",
-        type=float,
-        default=DEFAULT_THRESHOLD,
+        default=f"{DEFAULT_THRESHOLD:g}",
         show_default=True,
         metavar="SHARE",
-        help="Share of the way to the first token over which the KV gap is too much.",
+        help="Share of the way to the first token over which the KV gap is too much: 0.2, or 20%.",
     )
     for option in (threshold, ttft, step_ms, wire_dtype, kv_dtype, tp, study_options, model, peak, measured, box, link):
         function = option(function)
@@ -193,7 +192,7 @@ def options_of(purpose: str, **arguments: Unpack[AnalysisArguments]) -> "Options
         presets=arguments["presets"],
         request_pattern=arguments["request_pattern"],
         ttft=arguments["ttft"],
-        threshold=arguments["threshold"],
+        threshold=part_of_one("--threshold", arguments["threshold"], example="0.2"),
         clock=arguments["clock"],
         utc_error_ns=UTC_ERROR_NS if error is None else nanoseconds("--utc-error", error, NS_PER_MS, example="0.1"),
     )
