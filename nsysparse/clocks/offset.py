@@ -3,10 +3,7 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
-
-from nsysparse.intervals import Ints
 
 SAME, SAME_HOST_UTC, SAME_HOST_MONOTONIC = "same-trace", "same-host-utc", "same-host-monotonic"
 ESTIMATED, UTC_UNVERIFIED, REFUSED = "estimated", "utc-unverified", "refused"
@@ -44,20 +41,10 @@ class Offset:
         """The offset at an instant of `base`'s clock."""
         return self.offset_ns + math.floor((base_ns - self.at_ns) * self.slope + 0.5)
 
-    def to_other(self, base_ns: int) -> int:
-        """The same instant on `other`'s clock."""
-        return base_ns + self.at(base_ns)
-
     def to_base(self, other_ns: int) -> int:
         """The same instant on `base`'s clock; halves of a ns round up."""
         since = other_ns - self.offset_ns - self.at_ns
         return since + self.at_ns - math.floor(since * self._shrinks + 0.5)
-
-    def array_to_base(self, other_ns: Ints) -> Ints:
-        """`to_base` of each."""
-        since = other_ns - (self.offset_ns + self.at_ns)
-        found: Ints = since + self.at_ns - np.floor(since * self._shrinks + 0.5).astype(np.int64)
-        return found
 
     def expr_to_base(self, other_ns: pl.Expr) -> pl.Expr:
         """`to_base` of a column of Int64; null stays null."""
