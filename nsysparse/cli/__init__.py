@@ -41,11 +41,11 @@ def cli() -> None:
 
     A trace is what `nsys export --type sqlite` writes.
     """
+    set_verbosity(0)
 
 
 def main() -> None:
     """Run the command line; every failure becomes one message on stderr and an exit code."""
-    set_verbosity(0)
     try:
         cli.main(standalone_mode=False)
         if sys.stdout is not None:

@@ -287,6 +287,11 @@ def test_the_suffix_names_the_format_and_what_is_ours_is_replaced(suffix: str, t
         assert "llama-3-70b" in target.read_text(encoding="utf-8")
 
 
+def test_quiet_is_for_one_command_alone(tmp_path: Path):
+    for told, said in ((["-q"], ""), ([], f"Wrote {tmp_path / 'a.md'}\n")):
+        assert run("llama-3-8b", "-o", tmp_path / "a.md", *told).stderr == said
+
+
 def test_what_was_read_is_never_replaced(requests: Path):
     result = CliRunner().invoke(
         cli, ["kv", "llama-3-8b", "--lengths", str(requests), "-f", "text", "-o", str(requests), "--force"]
