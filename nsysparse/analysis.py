@@ -474,9 +474,13 @@ class PromptBucket:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What one change would do to the KV gap, per request in the median, computed from the run's own numbers."""
+    """What one change would do to the KV gap, per request in the median, computed from the run's own numbers.
+
+    `kv_gap_ns` is the gap today of the requests that it would touch. Medians do not add up.
+    """
 
     id: str
+    kv_gap_ns: int | None
     predicted_kv_gap_ns: int | None
     saves_ns: int | None
     costs_ns: int | None

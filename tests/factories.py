@@ -404,8 +404,8 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
         decode=(decode_device(),),
         prefill=(prefill_device(),),
         whatif=(
-            WhatIf("link:ib-xdr", 12 * MS, 8 * MS, None, requests, "wire time over twice the rate", "costs adapters"),
-            WhatIf("wire-fp8", 13 * MS, 7 * MS, 2 * MS, requests, "half the bytes", "accuracy is not measured here"),
+            WhatIf("link:ib-xdr", 20 * MS, 12 * MS, 8 * MS, None, requests, "wire time over twice the rate", "costs adapters"),
+            WhatIf("wire-fp8", 18 * MS, 13 * MS, 7 * MS, 2 * MS, requests, "half the bytes", "accuracy is not measured here"),
         ),
         prompts=(
             PromptBucket(
@@ -637,7 +637,7 @@ def hostile(name: str) -> Analysis:
         clocks=(clock(name, name, note=name),),
         decode=(decode_device(trace_id=name, gpu=name),),
         prefill=(prefill_device(trace_id=name, gpu=name),),
-        whatif=(WhatIf(name, 1, 1, None, 1, name, name),),
+        whatif=(WhatIf(name, 2, 1, 1, None, 1, name, name),),
         links=(link(link_key=name, link_name=name, src=name, dst=name, communicator=name, peak_source=name),),
         ports=(Port(name, 0, name, "egress", 1, 1, 1.0, name),),
         counters=(CounterCheck(name, "gpu_metrics", name, name, "egress", 1, 1, 1, 1.0, name),),

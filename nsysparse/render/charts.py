@@ -3,38 +3,49 @@
 Colours, fonts and size are not in the figure; the page's script sets them from the theme when it draws.
 """
 
-from collections.abc import Sequence
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
 from plotly import graph_objects
 
-from nsysparse.document import Heatmap
+from nsysparse.document import Heatmap, HeatView, Lanes, MarkLevel, Meaning
 from nsysparse.render.heat import shade_scale
 from nsysparse.render.names import shortened, unique
 
 _LONGEST_LABEL = 28
+_LONGEST_TITLE = 120
 
 
 def heatmap_json(heatmap: Heatmap) -> str:
-    """The figure as plotly's JSON. Names are escaped, because plotly reads its texts as markup."""
-    values = np.array(
-        [[np.nan if value is None else value for value in row] for row in heatmap.values], dtype=np.float32
-    )
-    scale = shade_scale(heatmap)
+    """`figures`: plotly's, one for each view; `names` and `anchors` of the columns, for hovering and clicking.
+
+    Names are escaped, because plotly reads its texts as markup.
+    """
+    figures = ",".join(_heat_figure(heatmap, view) for view in heatmap.views)
+    names = [escape(shortened(name, _LONGEST_LABEL)) for name in heatmap.x] if heatmap.x_labels else []
+    rest = json.dumps({"names": names, "anchors": list(heatmap.x_anchors)}, separators=(",", ":"))
+    return f'{{"figures":[{figures}],{rest[1:]}'
+
+
+def _heat_figure(heatmap: Heatmap, view: HeatView) -> str:
+    values = np.array([[np.nan if value is None else value for value in row] for row in view.values], dtype=np.float32)
+    scale = shade_scale(view)
     shown = np.log10(np.clip(values, scale.low, None)) if scale.is_log else values
     trace = graph_objects.Heatmap(
         z=shown,
-        x=_labels(heatmap.x),
+        x=_labels(heatmap.x_labels or heatmap.x),
         y=_labels(heatmap.y),
         zmin=float(np.log10(scale.low)) if scale.is_log else 0.0,
         zmax=float(np.log10(scale.high)) if scale.is_log else scale.high,
         customdata=values if scale.is_log else None,
-        hovertemplate=_hover(heatmap, "customdata" if scale.is_log else "z"),
+        hovertemplate=_hover(heatmap, view, "customdata" if scale.is_log else "z"),
         hoverongaps=False,
         xgap=1,
         ygap=1,
-        colorbar={"title": {"text": escape(heatmap.unit)}, **_colour_ticks(scale.low, scale.high, is_log=scale.is_log)},
+        colorbar={"title": {"text": escape(view.unit)}, **_colour_ticks(scale.low, scale.high, is_log=scale.is_log)},
     )
     layout = graph_objects.Layout(
         xaxis={"type": "category", "title": {"text": escape(heatmap.x_title)}, "showgrid": False, "automargin": True},
@@ -52,16 +63,56 @@ def heatmap_json(heatmap: Heatmap) -> str:
     return text
 
 
+def lanes_json(lanes: Lanes) -> str:
+    """The marks of a timeline as typed arrays, a column each, for the page's script to cut and draw.
+
+    Times are ns from the start of the timeline; `busy` is the part of a mark's length in which something ran.
+    """
+    meanings = sorted({meaning for level in lanes.levels for meaning in level.meaning})
+    number = {meaning: place for place, meaning in enumerate(meanings)}
+    return json.dumps(
+        {
+            "end": lanes.end_ns - lanes.start_ns,
+            "lanes": [shortened(lane.label, _LONGEST_LABEL) for lane in lanes.lanes],
+            "titles": [shortened(lane.title, _LONGEST_TITLE) for lane in lanes.lanes],
+            "meanings": meanings,
+            "names": dict(lanes.key),
+            "owners": [shortened(name, _LONGEST_TITLE) for name in lanes.owners],
+            "anchors": list(lanes.owner_anchors),
+            "levels": [_level(level, lanes.start_ns, number) for level in lanes.levels],
+        },
+        separators=(",", ":"),
+    )
+
+
+def _level(level: MarkLevel, zero_ns: int, number: Mapping[Meaning, int]) -> dict[str, object]:
+    start = np.asarray(level.start_ns, dtype=np.int64)
+    length = np.asarray(level.end_ns, dtype=np.int64) - start
+    busy = np.asarray(level.busy_ns, dtype=np.float64) / np.maximum(length, 1)
+    return {
+        "merged": level.merged_below_ns,
+        "lane": _packed(level.lane, "<u2"),
+        "meaning": _packed([number[meaning] for meaning in level.meaning], "<u1"),
+        "start": _packed(start - zero_ns, "<f8"),
+        "length": _packed(length, "<f4"),
+        "busy": _packed(busy, "<f4"),
+        "count": _packed(level.count, "<u4"),
+        "owner": _packed([-1 if owner is None else owner for owner in level.owner], "<i4"),
+    }
+
+
+def _packed(values: object, kind: str) -> str:
+    return b64encode(np.asarray(values, dtype=kind).tobytes()).decode()
+
+
 def _labels(names: Sequence[str]) -> list[str]:
     return unique([escape(shortened(name, _LONGEST_LABEL)) for name in names])
 
 
-def _hover(heatmap: Heatmap, source: str) -> str:
-    x_name = heatmap.x_title.partition(",")[0].removesuffix("s")
-    return (
-        f"{escape(heatmap.y_title)} %{{y}}<br>{escape(x_name)} %{{x}}<br>"
-        f"%{{{source}:.3~g}} {escape(heatmap.unit)}<extra></extra>"
-    )
+def _hover(heatmap: Heatmap, view: HeatView, source: str) -> str:
+    whose = "%{text}<br>%{x} prompt tokens" if heatmap.x_labels else "request %{x}"
+    value = f"%{{{source}:.3~g}} {escape(view.unit)}"
+    return f"{escape(heatmap.y_title)} %{{y}}<br>{whose}<br>{value}<extra></extra>"
 
 
 def _colour_ticks(low: float, high: float, *, is_log: bool) -> dict[str, object]:

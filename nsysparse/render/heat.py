@@ -7,12 +7,14 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from nsysparse.document import Heatmap
+from nsysparse.document import Heatmap, HeatView
 from nsysparse.render.svg import element
 
 SHADES = 6
 _LOG_FROM = 20
 """Where the largest value is this many times the smallest, a linear scale hides most cells."""
+_LEAST_SPAN = 2.0
+"""A scale with a floor goes up to twice it at least, so that noise above it does not look like structure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +37,27 @@ class ShadeScale:
         return self.low * (self.high / self.low) ** place if self.is_log else self.high * place
 
 
-def shade_scale(heatmap: Heatmap) -> ShadeScale:
-    """The scale that shows the structure of these values."""
-    known = [value for row in heatmap.values for value in row if value is not None and value > 0]
+def shade_scale(shown: HeatView) -> ShadeScale:
+    """The scale that shows the structure of these values; from its floor on, where a view has one."""
+    known = [value for row in shown.values for value in row if value is not None and value > 0]
     low, high = min(known, default=1.0), max(known, default=1.0)
+    if shown.floor is not None:
+        return ShadeScale(shown.floor, max(high, shown.floor * _LEAST_SPAN), is_log=True)
     return ShadeScale(low, high, high > low * _LOG_FROM)
 
 
 def picture(heatmap: Heatmap) -> Markup:
-    """The cells as one path per shade; runs of equal shade are one stroke, which keeps 20,000 cells small."""
-    scale = shade_scale(heatmap)
+    """The first view's cells as one path per shade; runs of one shade are one stroke, so that 20,000 stay small."""
+    first = heatmap.views[0]
+    scale = shade_scale(first)
     strokes: list[list[str]] = [[] for _ in range(SHADES)]
-    for y, row in enumerate(heatmap.values):
+    for y, row in enumerate(first.values):
         for shade, start, length in _runs(row, scale):
             strokes[shade].append(f"M{start} {y}.5h{length}")
     paths = [element("path", d="".join(each), class_=f"heat-{shade}") for shade, each in enumerate(strokes) if each]
     return element(
         "svg",
-        element("title", heatmap.caption),
+        element("title", f"{heatmap.caption}, {first.unit}"),
         *paths,
         class_="heat",
         viewBox=f"0 0 {max(1, len(heatmap.x))} {max(1, len(heatmap.y))}",
@@ -74,7 +79,7 @@ def _runs(row: Sequence[float | None], scale: ShadeScale) -> list[tuple[int, int
     return runs
 
 
-def shade_limits(heatmap: Heatmap) -> list[str]:
-    """What each shade stands for, e.g. `up to 1.2`, in the heatmap's unit."""
-    scale = shade_scale(heatmap)
+def shade_limits(shown: HeatView) -> list[str]:
+    """What each shade stands for, e.g. `up to 1.2`, in the view's unit."""
+    scale = shade_scale(shown)
     return [f"{scale.value((shade + 1) / SHADES):.2g}" for shade in range(SHADES)]

@@ -1,5 +1,7 @@
 """Each block kind as the HTML template draws it: texts made visible, names shortened, figures drawn."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import singledispatch
 from typing import Any
@@ -16,12 +18,40 @@ from nsysparse.document import (
     Column,
     ColumnChart,
     Definitions,
+    Fact,
     Facts,
     Heatmap,
+    Histogram,
+    Lanes,
+    Meter,
+    Parts,
+    Ranked,
+    Ranking,
+    RateBySize,
+    Strip,
     Table,
+    Tone,
+    Waterfall,
+    Way,
     is_command,
 )
-from nsysparse.render.figures import axis_end, columns, mark, throughput_bar
+from nsysparse.render.figures import (
+    axis_end,
+    axis_marks,
+    axis_of,
+    columns,
+    curve,
+    histogram,
+    lanes,
+    mark,
+    meter,
+    part_bar,
+    row,
+    steps,
+    strip,
+    throughput_bar,
+    way,
+)
 from nsysparse.render.heat import picture, shade_limits
 from nsysparse.render.names import sentence, shortened, unbroken, visible
 from nsysparse.render.svg import element
@@ -38,6 +68,7 @@ _TALL_FROM = 24
 _COMPACT_TO = 7
 """Up to this many columns of short cells, a table is only as wide as it needs."""
 _MOST_FACTS_IN_A_ROW = 6
+_VERDICTS: tuple[tuple[Tone, str], ...] = (("bad", "over"), ("good", "within"), ("doubt", "unresolved"))
 _GLYPHS = {"bad": "▲", "good": "✓", "doubt": "≈"}
 
 
@@ -93,7 +124,11 @@ def _(block: Callout) -> View:
 def _(block: Facts) -> View:
     count = len(block.items)
     rows = -(-count // _MOST_FACTS_IN_A_ROW)
-    return {"facts": [_fields(fact) for fact in block.items], "per_row": -(-count // rows) if rows else 1}
+    return {"facts": [_fact(fact) for fact in block.items], "per_row": -(-count // rows) if rows else 1}
+
+
+def _fact(fact: Fact) -> View:
+    return _fields(fact) | {"svg": None if fact.meter is None else meter(fact.meter)}
 
 
 @view.register
@@ -134,6 +169,24 @@ def _cell(cell: Cell, column: Column) -> View:
         "is_code": cell.kind != "words" and bool(text),
         "look": look,
         "is_prose": cell.kind != "name" and len(text) > _PROSE_FROM,
+        "svg": None if cell.meter is None else meter(cell.meter),
+    }
+
+
+@view.register
+def _(block: Ranking) -> View:
+    end = max((item.cost for item in block.items if item.cost is not None), default=0.0)
+    return _fields(block) | {"ranked": [_ranked(item, end) for item in block.items]}
+
+
+def _ranked(item: Ranked, end: float) -> View:
+    bar = Meter(item.cost, end or 1.0, item.meaning)
+    return _fields(item) | {
+        "is_known": item.cost is not None,
+        "advice": _coded(_said(item.advice)),
+        "evidence": _coded(_said(item.evidence)),
+        "title": _coded(_said(item.title)),
+        "svg": None if item.cost is None else meter(bar),
     }
 
 
@@ -160,22 +213,129 @@ def _(block: ColumnChart) -> View:
 
 
 @view.register
-def _(block: Heatmap) -> View:
-    # Plotly and numpy take a third of a second to load, and only a heatmap needs them.
-    from nsysparse.render.charts import heatmap_json
+def _(block: Strip) -> View:
+    tones = {dot.tone for dot in block.dots}
+    return _fields(block) | {"svg": strip(block), "key": [(tone, text) for tone, text in _VERDICTS if tone in tones]}
+
+
+@view.register
+def _(block: Way) -> View:
+    rows = [
+        {"label": visible(segment.label), "text": visible(segment.text), "is_judged": is_judged, "svg": svg}
+        for segment, is_judged, svg in steps(block)
+    ]
+    return _fields(block) | {"note": shortened(block.note, _LONGEST_NAME), "svg": way(block), "steps": rows}
+
+
+@view.register
+def _(block: Waterfall) -> View:
+    axis = axis_of(block)
+    rows = [
+        {
+            "anchor": line.anchor,
+            "cells": [_cell(cell, column) for cell, column in zip(line.cells, block.columns, strict=True)],
+            "svg": row(line, axis, block.unit),
+        }
+        for line in block.rows
+    ]
+    return _fields(block) | {
+        "rows": rows,
+        "axis": axis_marks(block, axis),
+        "key": [{"label": visible(text), "look": mark(meaning)} for meaning, text in block.key],
+        "json": json_block(_ways_json(block)),
+    }
+
+
+def _ways_json(block: Waterfall) -> str:
+    """What an opened row shows beside its figure."""
+    return json.dumps(
+        {
+            "profile": block.profile_title,
+            "labels": list(block.profile_labels),
+            "rows": {
+                line.anchor: {
+                    "name": shortened(line.name, LONGEST_TITLE),
+                    "segments": [
+                        [each.label, mark(each.meaning), visible(each.text)]
+                        for each in (*reversed(line.before), *line.after)
+                    ],
+                    "notes": [_said(note) for note in line.notes],
+                    "profile": [None if value is None else float(f"{value:.3g}") for value in line.profile],
+                }
+                for line in block.rows
+            },
+        },
+        separators=(",", ":"),
+    )
+
+
+@view.register
+def _(block: Parts) -> View:
+    rows = [
+        {
+            "label": shortened(line.label, _LONGEST_NAME),
+            "title": shortened(line.label, LONGEST_TITLE),
+            "detail": unbroken(visible(line.detail)),
+            "svg": part_bar(line),
+        }
+        for line in block.rows
+    ]
+    key = [{"label": visible(text), "look": mark(meaning)} for meaning, text in block.key]
+    return _fields(block) | {"rows": rows, "key": key}
+
+
+@view.register
+def _(block: RateBySize) -> View:
+    key = [
+        {"label": shortened(series.label, 2 * _LONGEST_NAME), "look": f"series-{place % 4}", "fit": series.fit}
+        for place, series in enumerate(block.series)
+    ]
+    return _fields(block) | {"svg": curve(block), "key": key}
+
+
+@view.register
+def _(block: Histogram) -> View:
+    return _fields(block) | {"svg": histogram(block)}
+
+
+@view.register
+def _(block: Lanes) -> View:
+    from nsysparse.render.charts import lanes_json
 
     return {
         "anchor": block.anchor,
         "caption": visible(block.caption),
-        "unit": visible(block.unit),
+        "note": _said(block.note),
+        "count": len(block.lanes),
+        "svg": lanes(block),
+        "key": [{"label": visible(text), "look": mark(meaning)} for meaning, text in block.key],
+        "json": json_block(lanes_json(block)),
+    }
+
+
+@view.register
+def _(block: Heatmap) -> View:
+    # Plotly and numpy take a third of a second to load, and only these figures need them.
+    from nsysparse.render.charts import heatmap_json
+
+    first = block.views[0]
+    return {
+        "anchor": block.anchor,
+        "caption": visible(block.caption),
+        "unit": visible(first.unit),
+        "views": [f"{visible(each.title)}, {visible(each.unit)}" for each in block.views],
         "dropped": visible(block.dropped),
         "rows": len(block.y),
-        "across": f"{len(block.x):,} {visible(block.x_title)}",
+        "across": f"{len(block.x):,} {visible(block.x_title)}{_range(block.x_labels)}",
         "down": f"{visible(block.y_title)} {shortened(block.y[0], 20)} to {shortened(block.y[-1], 20)}",
-        "limits": shade_limits(block),
+        "limits": shade_limits(first),
         "svg": picture(block),
         "json": json_block(heatmap_json(block)),
     }
+
+
+def _range(labels: Sequence[str]) -> str:
+    return f", {visible(labels[0])} to {visible(labels[-1])}" if labels else ""
 
 
 def json_block(text: str) -> Markup:

@@ -6,17 +6,20 @@ Every attribute value and every text goes through escaping; nothing is concatena
 from markupsafe import Markup, escape
 
 Number = float | int
+_MIXED = ("viewBox", "preserveAspectRatio")
 
 
 def element(tag: str, /, *children: str | None, **attributes: object) -> Markup:
     """One element. `class_` becomes class, `data_x` data-x; None attributes and children are left out."""
     written = Markup().join(
-        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), value)
-        for name, value in attributes.items()
-        if value is not None
+        Markup(' {}="{}"').format(_name(name), value) for name, value in attributes.items() if value is not None
     )
     inside = Markup().join(escape(child) for child in children if child is not None)
     return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), written, inside)  # noqa: S704 (tags are ours)
+
+
+def _name(given: str) -> str:
+    return given if given in _MIXED else given.rstrip("_").replace("_", "-")
 
 
 def percent(value: Number) -> str:
@@ -29,16 +32,35 @@ def pixels(value: Number) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def chart(height: Number, *children: str, label: str, width: Number | None = None) -> Markup:
-    """The outer element of a figure, all the width there is or `width` pixels of it; a screen reader says `label`."""
+def chart(height: Number, *children: str, label: str, width: Number | None = None, look: str = "") -> Markup:
+    """The outer element of a figure, all the width there is or `width` pixels of it; a screen reader says `label`.
+
+    Without a label it says nothing: then a text beside the figure says the same.
+    """
     return element(
         "svg",
-        element("title", label),
+        element("title", label) if label else None,
         *children,
-        class_="chart",
+        class_=f"chart {look}".rstrip(),
         width="100%" if width is None else pixels(width),
         height=pixels(height),
-        role="img",
+        role="img" if label else None,
+        aria_hidden=None if label else "true",
+    )
+
+
+def plane(x: Number, width: Number, y: Number, height: Number, *children: str) -> Markup:
+    """A square of 1,000 by 1,000 stretched over part of a chart, for curves; its strokes must not scale."""
+    return element(
+        "svg",
+        *children,
+        x=percent(x),
+        width=percent(width),
+        y=pixels(y),
+        height=pixels(height),
+        viewBox="0 0 1000 1000",
+        preserveAspectRatio="none",
+        overflow="visible",
     )
 
 
@@ -59,7 +81,8 @@ def label(
     x: Number, y: Number, text: str, *, anchor: str = "start", look: str = "lbl", dx: int | None = None
 ) -> Markup:
     """A text; `dx` shifts it by pixels."""
-    return element("text", text, x=percent(x), y=pixels(y), text_anchor=anchor, class_=look, dx=dx)
+    at = None if anchor == "start" else anchor
+    return element("text", text, x=percent(x), y=pixels(y), text_anchor=at, class_=look, dx=dx or None)
 
 
 def vertical(x: Number, top: Number, bottom: Number, look: str) -> Markup:

@@ -14,33 +14,53 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from nsysparse.document import SECTION_LEVEL, Block, Document, Heading, Heatmap, Table
+from nsysparse.document import SECTION_LEVEL, Block, Document, Heading, Heatmap, Lanes, Table
 from nsysparse.render.html_views import LONGEST_TITLE, View, view
 from nsysparse.render.names import shortened, visible
+
+_PLOTTED = (Heatmap, Lanes)
+_SCRIPTS: Sequence[tuple[str, tuple[type, ...] | None]] = (
+    ("page.js", None),
+    ("ways.js", None),
+    ("tables.js", None),
+    ("place.js", None),
+    ("plots.js", _PLOTTED),
+    ("heatmap.js", (Heatmap,)),
+    ("timeline.js", (Lanes,)),
+)
+"""In the order in which they run, with the blocks that need them."""
 
 
 def render(document: Document) -> str:
     """The page as text, to be written as UTF-8."""
     parts = _parts(document.blocks)
-    css, js = _asset("report.css"), _asset("report.js")
-    has_heatmap = any(isinstance(block, Heatmap) for block in document.blocks)
-    plotly = _asset("plotly-cartesian.min.js") if has_heatmap else ""
+    css, js, boot = _asset("report.css"), _script(document.blocks), _asset("theme.js")
+    is_interactive = any(isinstance(block, _PLOTTED) for block in document.blocks)
+    plotly = _asset("plotly-cartesian.min.js") if is_interactive else ""
     return _template().render(
         parts=parts,
         title=f"{visible(document.title)} · {shortened(document.source, 80)}",
         source=shortened(document.source, 120),
         source_full=shortened(document.source, LONGEST_TITLE),
         generator=visible(document.generator),
-        csp=_policy(css, js, plotly),
+        csp=_policy(css, (boot, js), plotly),
         css=_raw(css, "</style"),
         js=_raw(js, "</script"),
+        boot=_raw(boot, "</script"),
         plotly=_raw(plotly, "</script"),
     )
 
 
 @cache
-def _asset(name: str) -> str:
-    return files("nsysparse.render").joinpath("assets", name).read_text(encoding="utf-8")
+def _asset(*path: str) -> str:
+    return files("nsysparse.render").joinpath("assets", *path).read_text(encoding="utf-8")
+
+
+def _script(blocks: Sequence[Block]) -> str:
+    """The page's own scripts as one, those alone that the blocks need; what they share is known nowhere else."""
+    kinds = {type(block) for block in blocks}
+    needed = [name for name, kind in _SCRIPTS if kind is None or kinds & set(kind)]
+    return '"use strict";\n(function () {\n' + "".join(_asset("scripts", name) for name in needed) + "})();\n"
 
 
 @cache
@@ -58,12 +78,12 @@ def _raw(text: str, end: str) -> Markup:
     return Markup(text)  # noqa: S704 (an asset of this package)
 
 
-def _policy(css: str, js: str, plotly: str) -> str:
+def _policy(css: str, own: Sequence[str], plotly: str) -> str:
     """Nothing but the page's own style and scripts.
 
-    Plotly also paints its heatmap as a data image and sets the empty style attribute, nothing more.
+    Plotly also paints heatmaps as data images and sets the empty style attribute, nothing more.
     """
-    scripts, styles, images = _hash(js), _hash(css), ""
+    scripts, styles, images = " ".join(_hash(script) for script in own), _hash(css), ""
     if plotly:
         scripts += f" {_hash(plotly)}"
         styles += f" 'unsafe-hashes' {_hash('')}"
@@ -78,13 +98,17 @@ def _hash(text: str) -> str:
 def _parts(blocks: Sequence[Block]) -> list[View]:
     """The blocks grouped by their level-2 headings; what comes before the first heading has no anchor."""
     parts: list[dict[str, Any]] = [{"anchor": "", "title": "", "blocks": []}]
+    above = ""
     for block in blocks:
         if isinstance(block, Heading) and block.level == SECTION_LEVEL:
             parts.append({"anchor": block.anchor, "title": visible(block.text), "blocks": []})
+            above = visible(block.text)
         else:
             drawn = view(block)
             if isinstance(block, Table):
-                drawn["repeats_title"] = drawn["caption"] == parts[-1]["title"]
+                drawn["repeats_title"] = drawn["caption"] == above
+            elif isinstance(block, Heading):
+                above = drawn["text"]
             parts[-1]["blocks"].append((type(block).__name__, drawn))
     for part in parts:
         part["is_empty"] = [kind for kind, _ in part["blocks"]] == ["Abstention"]

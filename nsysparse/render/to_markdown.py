@@ -16,13 +16,22 @@ from nsysparse.document import (
     Facts,
     Heading,
     Heatmap,
+    Histogram,
+    Lanes,
     Paragraph,
+    Parts,
+    Ranking,
+    RateBySize,
+    Strip,
     Table,
+    Waterfall,
+    Way,
     is_command,
 )
 from nsysparse.render.figures import axis_end
 from nsysparse.render.marks import bar, levels
 from nsysparse.render.neutral import entities, name, prose
+from nsysparse.render.tabled import as_table
 from nsysparse.units import significant
 
 MARKER = "<!-- nsysparse:report -->"
@@ -32,7 +41,7 @@ _LONGEST_COMMAND = 300
 _BAR_WIDTH = 16
 _ICONS = {"bad": "\U0001f534", "good": "\U0001f7e2", "doubt": "\U0001f7e1"}
 _NO_ICON = "\u26aa"
-_FOLDED_KINDS = (Table, ColumnChart, Heatmap, Definitions)
+_FOLDED_KINDS = (Table, ColumnChart, Heatmap, Definitions, Waterfall, Parts, RateBySize, Histogram, Lanes)
 
 
 def render(document: Document) -> str:
@@ -69,7 +78,9 @@ def _section(blocks: Sequence[Block]) -> list[str]:
 
 
 def _summary(blocks: Sequence[Block]) -> str:
-    captions = [block.caption for block in blocks if isinstance(block, (Table, ColumnChart, Heatmap))]
+    captions = [
+        block.caption for block in blocks if isinstance(block, _FOLDED_KINDS) and not isinstance(block, Definitions)
+    ]
     return entities(" · ".join(captions) or "Show")  # a block of HTML: Markdown is not read in it
 
 
@@ -147,6 +158,32 @@ def _(block: ColumnChart) -> list[str]:
 def _(block: Heatmap) -> list[str]:
     size = f"{len(block.y):,} by {len(block.x):,} cells"
     return [prose(f"{block.caption} ({size}) is drawn in the HTML report and stands in the JSON report."), ""]
+
+
+@_written.register
+def _(block: Strip) -> list[str]:
+    parts = (block.caption, block.note, block.middle_text, block.threshold_text)
+    return [prose(f"{' · '.join(part for part in parts if part)}."), ""]
+
+
+@_written.register(Ranking)
+@_written.register(Way)
+@_written.register(Waterfall)
+@_written.register(Parts)
+@_written.register(Histogram)
+def _(block: Ranking | Way | Waterfall | Parts | Histogram) -> list[str]:
+    shown = as_table(block)
+    return [] if shown is None else _written(shown)
+
+
+@_written.register
+def _(block: RateBySize) -> list[str]:
+    return [prose(f"{block.caption} is drawn in the HTML report. {block.note}"), ""]
+
+
+@_written.register
+def _(block: Lanes) -> list[str]:
+    return [prose(f"{block.caption} is drawn in the HTML report."), ""]
 
 
 @_written.register

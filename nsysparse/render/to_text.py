@@ -18,14 +18,20 @@ from nsysparse.document import (
     Facts,
     Heading,
     Heatmap,
+    Histogram,
     Paragraph,
+    Parts,
+    Ranking,
     Table,
     Tone,
+    Waterfall,
+    Way,
     is_command,
 )
 from nsysparse.render.figures import axis_end
 from nsysparse.render.marks import bar, levels
 from nsysparse.render.names import sentence, shortened, visible
+from nsysparse.render.tabled import as_table
 from nsysparse.render.text_table import Line, Span, broken, laid_out, padded, text_line, width
 from nsysparse.units import counted, significant
 
@@ -153,6 +159,16 @@ def _(block: Table, frame: Frame) -> list[Line]:
     if dropped:
         notes.append(f"No room for {', '.join(dropped)}.")
     return [*lines, *_wrapped(frame, " ".join(notes), "muted")] if notes else lines
+
+
+@_written.register(Ranking)
+@_written.register(Way)
+@_written.register(Waterfall)
+@_written.register(Parts)
+@_written.register(Histogram)
+def _(block: Ranking | Way | Waterfall | Parts | Histogram, frame: Frame) -> list[Line]:
+    shown = as_table(block)
+    return [] if shown is None else _written(shown, frame)
 
 
 @_written.register

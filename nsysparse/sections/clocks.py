@@ -22,7 +22,7 @@ def build(analysis: Analysis) -> list[Block]:
     if not analysis.clocks:
         return []
     return [
-        Heading("Clocks", "clocks"),
+        Heading("Clocks", "clocks", 3),
         Paragraph("What needs the clocks of two files is no finer than the ± here; all else is of one clock.", "muted"),
         _table(analysis.clocks),
     ]

@@ -13,7 +13,7 @@ FIELDS = ("layer", "request", "phase", "role")
 
 def build(analysis: Analysis) -> list[Block]:
     """Unattributed shares, provenance counts, purposes, and excluded traffic with the rule that excluded it."""
-    blocks: list[Block] = [Heading("Coverage", "coverage")]
+    blocks: list[Block] = [Heading("Coverage", "coverage", 3)]
     if analysis.totals.movement_count:
         blocks += [_unattributed(analysis), _provenance(analysis), *_purposes(analysis)]
     else:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nsysparse.analysis import Analysis, DecodeDevice, Distribution, PrefillDevice
-from nsysparse.document import Block, Heading, Paragraph, Table
+from nsysparse.document import Block, Heading, Meaning, Paragraph, PartRow, Parts, Segment, Table
 from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts, times
-from nsysparse.units import Scale, time_scale, within
+from nsysparse.units import Scale, counted, human_ns, human_share, human_within, time_scale, within
 
 _REASONS = {
     "kv_ready": "KV was ready, its decode had not begun",
@@ -16,6 +16,16 @@ _REASONS = {
     "no_request": "there was no request",
     "unknown": "not known",
 }
+_BUSY: tuple[Meaning, str] = ("compute", "computing")
+_LOOKS: dict[str, tuple[Meaning, str]] = {
+    "kv_ready": ("ready", "idle, KV ready"),
+    "transfer": ("wire", "idle, KV in flight"),
+    "prefill_running": ("queue", "idle, prefill running"),
+    "between_steps": ("pause", "idle between steps"),
+    "no_request": ("idle", "idle, no request"),
+    "unknown": ("unknown", "idle, reason not known"),
+}
+MOST_BARS = 24
 MOST_ROWS = 200
 
 
@@ -47,7 +57,42 @@ def _decode(devices: Sequence[DecodeDevice]) -> list[Block]:
         _off("Idle, KV pending", [device.idle_while_pending_ns for device in devices], devices, scale, "decode-idle"),
         texts("Seen by", [device.basis for device in devices], minor=True),
     ]
-    return [table("Decode devices", columns, "decode-table"), _reasons(devices), _effects(devices), _tokens(devices)]
+    return [
+        _shares(devices),
+        table("Decode devices", columns, "decode-table", folded=True),
+        _reasons(devices),
+        _effects(devices),
+        _tokens(devices),
+    ]
+
+
+def _shares(devices: Sequence[DecodeDevice]) -> Parts:
+    """Each device's time as computing and idle by reason; the devices that idled longest."""
+    shown = sorted(devices, key=lambda device: (-device.idle_ns, device.trace_id, device.device_id))[:MOST_BARS]
+    rows = [_shared(device) for device in shown]
+    used = {part.meaning for row in rows for part in row.parts}
+    key = [(meaning, text) for meaning, text in (_BUSY, *_LOOKS.values()) if meaning in used]
+    dropped = f"The {len(shown)} that idled longest of {len(devices):,}." if len(shown) < len(devices) else ""
+    return Parts("What decode devices did", rows, key, "decode-chart", dropped)
+
+
+def _shared(device: DecodeDevice) -> PartRow:
+    meaning, label = _BUSY
+    parts = [_part(device, label, meaning, device.active_ns - device.idle_ns, 0)]
+    doubt = device.uncertainty_ns or 0
+    parts += [
+        _part(device, label, meaning, device.by_reason[name], doubt)
+        for name, (meaning, label) in _LOOKS.items()
+        if device.by_reason.get(name)
+    ]
+    detail = f"{human_ns(device.active_ns)} of decode, {counted(device.step_count, 'step')}"
+    return PartRow(f"{device.trace_id}:{device.gpu}", detail, parts)
+
+
+def _part(device: DecodeDevice, label: str, meaning: Meaning, time_ns: int, doubt_ns: int) -> Segment:
+    share = time_ns / device.active_ns if device.active_ns else 0.0
+    said = human_within(time_ns, doubt_ns) if doubt_ns else human_ns(time_ns)
+    return Segment(label, meaning, share, f"{human_share(share)}, {said}")
 
 
 def _names(devices: Sequence[DecodeDevice | PrefillDevice]) -> Filled:
@@ -67,7 +112,7 @@ def _reasons(devices: Sequence[DecodeDevice]) -> Table:
         _off_share("Of its idle time", idle, [device for device, _ in shown]),
     ]
     dropped = f"The {len(shown)} longest of {len(rows):,}; the JSON report has all." if len(shown) < len(rows) else ""
-    return table("What was going on while decode idled", columns, "decode-idle-table", dropped=dropped)
+    return table("What was going on while decode idled", columns, "decode-idle-table", dropped=dropped, folded=True)
 
 
 def _effects(devices: Sequence[DecodeDevice]) -> Table:
@@ -79,7 +124,7 @@ def _effects(devices: Sequence[DecodeDevice]) -> Table:
         numbers("Slowdown", [device.slowdown_ratio for device in devices], unit="times", term="slowdown"),
         numbers("Kernels compared", [device.slowdown_kernel_count for device in devices], term="slowdown", minor=True),
     ]  # fmt: skip
-    return table("What arriving KV does to decode", columns, "decode-effects-table")
+    return table("What arriving KV does to decode", columns, "decode-effects-table", folded=True)
 
 
 def _tokens(devices: Sequence[DecodeDevice]) -> Table:
@@ -94,7 +139,7 @@ def _tokens(devices: Sequence[DecodeDevice]) -> Table:
     ]
     beside = [value for _, values in found for value in values]
     columns = [numbers(title, values, unit="ms", term="token-time", beside=beside) for title, values in found]
-    return table("Time per token", [_names(devices), *columns], "decode-tokens-table")
+    return table("Time per token", [_names(devices), *columns], "decode-tokens-table", folded=True)
 
 
 def _scale(values: Sequence[int | None], devices: Sequence[DecodeDevice]) -> Scale:

@@ -1,10 +1,12 @@
 """Transfer time by layer and request: where the structure is that sums hide."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from nsysparse.analysis import Analysis, Request
-from nsysparse.document import Abstention, Block, Heading, Heatmap, Paragraph
+from nsysparse.analysis import Cell as LayerRequest
+from nsysparse.document import Abstention, Block, Heading, Heatmap, HeatView, Paragraph
 from nsysparse.sections.absence import abstention
+from nsysparse.sections.ways import anchor
 from nsysparse.units import counted, human_ns, human_share, time_scale
 
 MOST_CELLS = 20_000
@@ -18,7 +20,7 @@ _LEAST = 2
 
 
 def build(analysis: Analysis) -> list[Block]:
-    """One row per layer, one column per request in order of its first transfer."""
+    """One row per layer, one column per request: by length of prompt where that is known of all."""
     heading = Heading("Layer \u00d7 request", "heatmap")
     cells = analysis.layer_request
     if not cells:
@@ -30,37 +32,73 @@ def build(analysis: Analysis) -> list[Block]:
     if len(layers) < _LEAST or len(every) < _LEAST:
         return [heading, _SAYS_NO_MORE]
     shown = _fitting(every, len(layers))
-    scale = time_scale(cell.time_ns for cell in cells)
     column = {request.request_id: place for place, request in enumerate(shown)}
     row = {layer: place for place, layer in enumerate(layers)}
-    values: list[list[float | None]] = [[None] * len(shown) for _ in layers]
-    for cell in cells:
-        if cell.request_id in column:
-            at = None if cell.time_ns is None else cell.time_ns / scale.per_unit
-            values[row[cell.layer]][column[cell.request_id]] = at
+    scale = time_scale(cell.time_ns for cell in cells)
+
+    def matrix(of: Callable[[LayerRequest], float | None]) -> list[list[float | None]]:
+        values: list[list[float | None]] = [[None] * len(shown) for _ in layers]
+        for cell in cells:
+            if cell.request_id in column:
+                values[row[cell.layer]][column[cell.request_id]] = of(cell)
+        return values
+
+    views = [HeatView("time", scale.unit, matrix(lambda cell: _over(cell.time_ns, scale.per_unit)))]
+    ceiling = _common_ceiling(analysis)
+    if ceiling is not None:
+        slower = matrix(lambda cell: None if not cell.bytes else _over(cell.time_ns, cell.bytes / ceiling))
+        views.insert(0, HeatView("\u00d7 slower than the ceiling", "\u00d7", slower, 1.0))
+    by_tokens = _has_tokens(shown)
     return [
         heading,
-        Paragraph(f"Transfer time of each layer in each request, waiting included.{_missing(analysis)}", "muted"),
+        Paragraph(_lead(analysis, ceiling, by_tokens=by_tokens), "muted"),
         Heatmap(
             "Transfer time by layer and request",
-            "requests, in order of their first transfer",
+            "requests by prompt tokens" if by_tokens else "requests, in order of their first transfer",
             "layer",
-            scale.unit,
             [request.request_id for request in shown],
             [str(layer) for layer in layers],
-            values,
+            views,
             "heatmap-chart",
             _dropped(len(shown), len(every)),
+            [f"{request.prompt_tokens:,}" for request in shown] if by_tokens else (),
+            [anchor(request.request_id) for request in shown],
         ),
     ]
 
 
+def _over(value: int | None, by: float) -> float | None:
+    return None if value is None else value / by
+
+
+def _common_ceiling(analysis: Analysis) -> float | None:
+    """The ceiling in GB/s that all links share; beside several, “slower” would mean several things."""
+    ceilings = {link.practical_gb_s for link in analysis.links if link.bytes}
+    return ceilings.pop() if len(ceilings) == 1 else None
+
+
+def _has_tokens(requests: Sequence[Request]) -> bool:
+    return all(request.prompt_tokens is not None for request in requests)
+
+
+def _lead(analysis: Analysis, ceiling: float | None, *, by_tokens: bool) -> str:
+    order = "Requests by length of prompt" if by_tokens else "Requests in order of their first transfer"
+    missing = _missing(analysis)
+    if ceiling is None:
+        return f"Transfer time of each layer in each request, waiting included. {order}, layers downwards.{missing}"
+    return (
+        f"How many times longer each cell took than its bytes take at the practical ceiling of {ceiling:.4g} GB/s,"
+        f" waiting included: 1 is at the ceiling. {order}, layers downwards.{missing}"
+    )
+
+
 def _in_order(analysis: Analysis) -> list[Request]:
     with_cells = {cell.request_id for cell in analysis.layer_request}
-    return sorted(
+    found = sorted(
         (request for request in analysis.requests if request.request_id in with_cells),
         key=lambda request: (request.start_ns is None, request.start_ns or 0, request.request_id),
     )
+    return sorted(found, key=lambda request: request.prompt_tokens or 0) if _has_tokens(found) else found
 
 
 def _fitting(requests: Sequence[Request], rows: int) -> list[Request]:

@@ -1,9 +1,10 @@
 """What each model layer's transfers cost."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from nsysparse.analysis import TEACH, Analysis, Layer
-from nsysparse.document import Abstention, Block, ColumnChart, Heading, Paragraph, Series, Table
+from nsysparse.document import Abstention, Block, ColumnChart, Heading, Meaning, Paragraph, Series, Table
 from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import numbers, rates, sizes, table, texts, times
 from nsysparse.sections.provenance import described
@@ -13,7 +14,7 @@ _NONE = Abstention("Layers", "No transfer carries a layer.", TEACH)
 
 
 def build(analysis: Analysis) -> list[Block]:
-    """Stacked columns of wire and waiting per layer, then the table."""
+    """Stacked columns of what each layer's transfers cost and what hid them, then the table."""
     heading = Heading("Time per layer", "layers")
     layers = analysis.layers
     if not layers:
@@ -34,22 +35,10 @@ def _lead(analysis: Analysis) -> str:
 
 def _chart(layers: Sequence[Layer]) -> ColumnChart:
     scale = time_scale(layer.time_ns for layer in layers)
-
-    def values(part: Callable[[Layer], int]) -> list[float]:
-        return [part(layer) / scale.per_unit for layer in layers]
-
-    if all(layer.wire_ns is None and layer.peer_wait_ns is None for layer in layers):
-        series = [Series("wire and waiting together", "whole", values(lambda layer: layer.time_ns or 0))]
-    else:
-        series = [
-            Series("wire", "wire", values(lambda layer: layer.wire_ns or 0)),
-            Series("peer wait", "wait", values(lambda layer: layer.peer_wait_ns or 0)),
-            Series(
-                "not told apart",
-                "unknown",
-                values(lambda layer: max(0, (layer.time_ns or 0) - (layer.wire_ns or 0) - (layer.peer_wait_ns or 0))),
-            ),
-        ]
+    series = [
+        Series(label, meaning, [part(layer) / scale.per_unit for layer in layers])
+        for label, meaning, part in _parts(layers)
+    ]
     return ColumnChart(
         "Transfer time per layer",
         "layer",
@@ -57,7 +46,34 @@ def _chart(layers: Sequence[Layer]) -> ColumnChart:
         [str(layer.layer) for layer in layers],
         [each for each in series if any(each.values)],
         "layers-chart",
+        [f"layer-{layer.layer}" for layer in layers],
     )
+
+
+def _parts(layers: Sequence[Layer]) -> list[tuple[str, Meaning, Callable[[Layer], int]]]:
+    """The finest division that is known of these layers, with what nothing tells apart as a part of its own."""
+
+    def rest(layer: Layer, *told: int | None) -> int:
+        return max(0, (layer.time_ns or 0) - sum(part or 0 for part in told))
+
+    if any(layer.overlapped_ns is not None for layer in layers):
+        return [
+            ("behind compute", "hidden", lambda layer: layer.overlapped_ns or 0),
+            ("exposed wire", "wire", lambda layer: layer.exposed_wire_ns or 0),
+            ("exposed peer wait", "wait", lambda layer: layer.exposed_wait_ns or 0),
+            (
+                "not told apart",
+                "unknown",
+                lambda layer: rest(layer, layer.overlapped_ns, layer.exposed_wire_ns, layer.exposed_wait_ns),
+            ),
+        ]
+    if any(layer.wire_ns is not None or layer.peer_wait_ns is not None for layer in layers):
+        return [
+            ("wire", "wire", lambda layer: layer.wire_ns or 0),
+            ("peer wait", "wait", lambda layer: layer.peer_wait_ns or 0),
+            ("not told apart", "unknown", lambda layer: rest(layer, layer.wire_ns, layer.peer_wait_ns)),
+        ]
+    return [("wire and waiting together", "whole", lambda layer: layer.time_ns or 0)]
 
 
 def _table(layers: Sequence[Layer]) -> Table:
@@ -76,4 +92,5 @@ def _table(layers: Sequence[Layer]) -> Table:
         rates("Rate", [layer.headline_gb_s for layer in layers], term="headline"),
         texts("Known by", [described(layer.provenance) for layer in layers], term="provenance"),
     ]
-    return table("Layers", columns, "layers-table")
+    found = table("Layers", columns, "layers-table", folded=True)
+    return replace(found, row_anchors=[f"layer-{layer.layer}" for layer in layers])

@@ -13,7 +13,6 @@ from nsysparse.units import UNKNOWN, counted, human_bytes, human_rate, human_sha
 MOST_BARS = 24
 # A rate over less of a link's bytes says so.
 MOST_OF_IT = 0.995
-MOST_SIZES = 100
 
 _NONE = Abstention("Throughput", "No link carried a KV transfer that was recorded.")
 
@@ -26,7 +25,7 @@ _BASIS = {"delivered": "bursts, gaps and waiting included", "kernel": "whole ker
 
 def build(analysis: Analysis) -> list[Block]:
     """Bars against line rate and practical ceiling, then the same as a table with expected times."""
-    heading = Heading("Links against theory", "links")
+    heading = Heading("Observed against theory", "links")
     links = analysis.links
     if not links:
         return [heading, abstention(analysis, "Throughput", "/links", _NONE)]
@@ -36,7 +35,7 @@ def build(analysis: Analysis) -> list[Block]:
     blocks += [_table(links, option), _basis(links)]
     if critical := _critical(analysis):
         blocks.insert(-1, critical)
-    blocks += [each for each in (_others(links), _ports(analysis), _message_sizes(analysis)) if each]
+    blocks += [each for each in (_others(links), _ports(analysis)) if each]
     return blocks
 
 
@@ -178,7 +177,7 @@ def _table(links: Sequence[Link], option: str) -> Table:
         times("At line rate", [link.theoretical_ns for link in links], scale, term="line-rate").applying(peaked),
     ]
     note = "" if all(peaked) else f"Links to and from the host have {_no_peak(option)}."
-    return table("Links: observed beside expected", columns, "links-table", dropped=note)
+    return table("Links: observed beside expected", columns, "links-table", dropped=note, folded=True)
 
 
 def _critical(analysis: Analysis) -> Paragraph | None:
@@ -207,12 +206,12 @@ def _basis(links: Sequence[Link]) -> Table:
         texts("Paired by", [link.pairing for link in links]).applying(pairs),
         numbers("Movements", [link.movement_count for link in links], term="movement"),
         texts("Rate is over", [_over(link) for link in links], term="headline"),
-        *_percentiles(spreads, bounds=lower),
+        *percentiles(spreads, bounds=lower),
     ]
     return table("What the rates rest on", columns, "links-basis", folded=True)
 
 
-def _percentiles(
+def percentiles(
     spreads: Sequence[Spread | Distribution | None], *, term: str = "", bounds: Sequence[bool] = ()
 ) -> list[Filled]:
     """Three columns that compare along their rows as well."""
@@ -266,25 +265,3 @@ def _ports(analysis: Analysis) -> Table | None:
         texts("Note", [port.note or "" for port in ports], minor=True),
     ]
     return table("Ports: each device's way out and in", columns, "ports", folded=True)
-
-
-def _message_sizes(analysis: Analysis) -> Table | None:
-    every = analysis.message_sizes
-    if not every:
-        return None
-    # The sizes that carried the most bytes say most about the link.
-    chosen = sorted(every, key=lambda size: (-size.bytes * size.count, size.link_key, size.transport, size.bytes))[
-        :MOST_SIZES
-    ]
-    shown = sorted(chosen, key=lambda size: (size.link_key, size.transport, size.bytes))
-    columns = [
-        names("Link", [size.link_key for size in shown]),
-        *([texts("Transport", [size.transport for size in shown])] if several(analysis.links) else []),
-        sizes("Message size", [size.bytes for size in shown]),
-        numbers("Count", [size.count for size in shown]),
-        *_percentiles([size.wire_gb_s for size in shown], term="wire"),
-    ]
-    dropped = ""
-    if len(shown) < len(every):
-        dropped = f"The {len(shown)} sizes with the most bytes of {len(every):,}; the JSON report has the others."
-    return table("Rate by message size", columns, "message-sizes", dropped=dropped, folded=True)

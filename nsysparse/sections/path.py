@@ -1,10 +1,11 @@
-"""Where the time to the first token goes: segments of the requests' ways, the worst of them, and by prompt."""
+"""Where the time to the first token goes: every request's way on one line, its segments, and by prompt."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST, Analysis, Distribution, PromptBucket, Request
 from nsysparse.document import Abstention, Block, Cell, Heading, Paragraph, Table
+from nsysparse.sections import waterfall
 from nsysparse.sections.absence import reason
 from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts
 from nsysparse.sections.requests import gap_shares, states
@@ -42,10 +43,10 @@ _MISSING = {
 
 
 def build(analysis: Analysis) -> list[Block]:
-    """The convention, percentiles of every segment, the worst requests, and classes of prompts."""
+    """The convention, the requests' ways worst first, percentiles of every segment, and classes of prompts."""
     if not analysis.requests:
         return []
-    heading = Heading("Where the time to the first token goes", "path")
+    heading = Heading("Request paths to the first token", "path")
     spreads = {name: analysis.summary.get(name) for name, *_ in _SEGMENTS}
     if not any(spreads.values()):
         why = reason(analysis, "/verdict/value")
@@ -54,6 +55,7 @@ def build(analysis: Analysis) -> list[Block]:
                                     why.fix if why else "")]  # fmt: skip
     blocks: list[Block] = [heading, Paragraph(_convention(analysis))]
     blocks += [Paragraph(text, "doubt") for text in _doubts(analysis)]
+    blocks.append(waterfall.block(analysis))
     seen = {name: spread for name, spread in spreads.items() if spread is not None}
     blocks.append(_segments(seen, analysis.requests))
     by_id = {request.request_id: request for request in analysis.requests}
@@ -159,7 +161,7 @@ def _worst(worst: Sequence[Request], every: int) -> Table:
         numbers("Sent", [request.attempt_count for request in worst], term="attempts", minor=True),
     ]
     dropped = f"The worst {len(worst)} of {every:,} requests." if len(worst) < every else ""
-    return table("Worst requests", columns, "worst-table", dropped=dropped)
+    return table("Worst requests, segment by segment", columns, "worst-table", dropped=dropped, folded=True)
 
 
 def _prompts(buckets: Sequence[PromptBucket], requests: Sequence[Request]) -> Table:
@@ -184,7 +186,7 @@ def _prompts(buckets: Sequence[PromptBucket], requests: Sequence[Request]) -> Ta
     ]
     share = _marks([bucket.kv_gap_share for bucket in buckets], "p50")
     columns.append(shares("Gap share p50", share, term="kv-gap"))
-    return table("By length of prompt", columns, "prompts-table")
+    return table("By length of prompt", columns, "prompts-table", folded=True)
 
 
 def _marks(spreads: Sequence[Distribution | None], mark: str) -> list[float | None]:

@@ -1,6 +1,7 @@
 """What each request's transfers cost, worst first."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nsysparse.analysis import TEACH, Analysis, Request
 from nsysparse.document import Abstention, Block, Heading, Paragraph, Table, Tone
@@ -22,11 +23,14 @@ _NONE = Abstention("Requests", "No transfer carries a request id.", TEACH)
 
 
 def build(analysis: Analysis) -> list[Block]:
-    """The table of requests; its columns grow with what the capture can tell."""
+    """The table of requests; where their ways are known it backs up the section of these, which comes before it."""
     heading = Heading("Requests", "requests")
     if not analysis.requests:
         return [heading, abstention(analysis, "Requests", "/requests", _NONE)]
-    return [heading, Paragraph(_lead(analysis), "muted"), _table(worst_first(analysis.requests))]
+    shown = _table(worst_first(analysis.requests))
+    if any(request.path_ns is not None for request in analysis.requests):
+        return [replace(shown, caption="What each request's transfers cost", folded=True)]
+    return [heading, Paragraph(_lead(analysis), "muted"), shown]
 
 
 def worst_first(requests: Sequence[Request]) -> list[Request]:

@@ -7,7 +7,7 @@ from nsysparse.sections.cells import names, table, texts
 
 def build(analysis: Analysis) -> list[Block]:
     """Each setting with its value and its source."""
-    heading = Heading("Settings", "settings")
+    heading = Heading("Settings", "settings", 3)
     if not analysis.settings:
         return [heading, Abstention("Settings", "None were recorded with this analysis.")]
     items = sorted(analysis.settings.items())

@@ -508,7 +508,7 @@ def test_one_movement_is_counted_and_several_are() -> None:
 
 def test_what_would_help_is_named_in_words() -> None:
     ids = ("wire-int8", "link:nvlink4-h100", "more-streams", "link:nobody-knows", "of another version")
-    ideas = tuple(WhatIf(name, 1, len(ids) - at, None, 1, "", "") for at, name in enumerate(ids))
+    ideas = tuple(WhatIf(name, 5, 1, len(ids) - at, None, 1, "", "") for at, name in enumerate(ids))
     shown = column(table(SECTIONS["whatif"](replace(factories.rich(), whatif=ideas)), "whatif-table"), "Change")
     assert shown == [
         "INT8 on the wire",

@@ -77,16 +77,18 @@ def as_row(idea: Idea, scene: Scene) -> WhatIf | None:
     if not found:
         return None
     costs = [each.costs_ns for each in found if each.costs_ns is not None]
-    gap = human_ns(middle([each.case.gap_ns for each in found]))
+    gap_ns = middle([each.case.gap_ns for each in found])
     known, unsplit = len(scene.cases) + scene.unsplit_count, scene.unsplit_count
     rest = f"; of {unsplit:,} of the others the wire is not told from waiting" if unsplit else ""
+    over = f"medians over {len(found):,} of {known:,} requests with a known gap, of {human_ns(gap_ns)} now{rest}"
     return WhatIf(
         id=idea.id,
+        kv_gap_ns=gap_ns,
         predicted_kv_gap_ns=middle([each.gap_ns for each in found]),
         saves_ns=middle([each.saves_ns for each in found]),
         costs_ns=middle(costs) if len(costs) == len(found) else None,
         request_count=len(found),
-        basis=f"{idea.basis}; medians over {len(found):,} of {known:,} requests with a known gap, of {gap} now{rest}",
+        basis=f"{idea.basis}; {over}",
         assumption=idea.assumption,
     )
 

@@ -1,0 +1,30 @@
+// Layer by request: one figure per view; a cell leads to its request.
+all(".heatbox").forEach((box) => {
+  const known = data(box.dataset.figure), plot = one(".plot", box), buttons = all("[data-view]", box.parentNode);
+  let shown = 0, wired = false;
+  const start = () => {
+    const figure = known.figures[shown], narrow = box.clientWidth < 560, trace = figure.data[0];
+    trace.colorscale = [0, 1, 2, 3, 4, 5].map((shade) => [shade / 5, token("heat-" + shade)]);
+    trace.showscale = !narrow;
+    trace.colorbar = Object.assign(trace.colorbar || {}, { thickness: 12, outlinewidth: 0, len: 0.9 });
+    if (known.names.length) {
+      trace.text = figure.rows = figure.rows || Array(trace.y.length).fill(known.names);
+    }
+    const layout = Object.assign({}, figure.layout, canvas(), { height: box.clientHeight, margin: { l: 8, r: 8, t: 8, b: 8 } });
+    layout.xaxis = Object.assign({}, figure.layout.xaxis, { tickangle: -45, nticks: narrow ? 6 : 24, fixedrange: narrow });
+    layout.yaxis = Object.assign({}, figure.layout.yaxis, { nticks: 16, fixedrange: narrow });
+    Plotly.react(plot, figure.data, layout, Object.assign({}, SETTINGS, { doubleClick: "reset" }));
+    if (wired) return;
+    wired = true;
+    plot.on("plotly_click", (event) => {
+      const index = event.points[0].pointIndex || event.points[0].pointNumber, anchor = index && known.anchors[index[1]];
+      if (anchor && document.getElementById(anchor)) location.hash = anchor;
+    });
+  };
+  buttons.forEach((button) => button.addEventListener("click", () => {
+    shown = Number(button.dataset.view);
+    buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
+    start();
+  }));
+  later(box, start);
+});

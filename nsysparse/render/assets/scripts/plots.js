@@ -1,0 +1,22 @@
+// What plotly draws: data and labels come from the page, colours and type from the theme, the room from what stood there.
+const SETTINGS = { displayModeBar: false, responsive: true, doubleClick: false };
+const typeface = () => ({ family: token("sans"), size: 12.5, color: token("muted") });
+const canvas = () => ({
+  paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: token("panel"), font: typeface(), showlegend: false,
+  hoverlabel: { bgcolor: token("bg"), bordercolor: token("line"), font: { color: token("ink"), family: token("sans") } },
+});
+const markup = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const few = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+const COLOURS = { pause: "gap", hidden: "gap", unknown: "hatch", count: "ink" };
+const colourOf = (meaning) => token(COLOURS[meaning] || meaning);
+// Near the viewport, after the first paint: the picture below already stands.
+const soon = new IntersectionObserver((seen) => {
+  seen.filter((each) => each.isIntersecting).forEach((each) => {
+    soon.unobserve(each.target);
+    each.target.startDrawing();
+  });
+}, { rootMargin: "400px" });
+function later(box, start) {
+  box.startDrawing = () => setTimeout(() => { start(); box.classList.add("drawn"); redraws.push(start); });
+  soon.observe(box);
+}

@@ -1,0 +1,115 @@
+"""Rate against message size: dots with whiskers, fitted curves, and both references."""
+
+import math
+from collections.abc import Callable
+
+from markupsafe import Markup
+
+from nsysparse.document import Fit, RateBySize, SizeRate
+from nsysparse.render.figures.scale import ticks
+from nsysparse.render.svg import chart, element, horizontal, label, percent, pixels, plane, rect, vertical
+from nsysparse.units import byte_scale, human_bytes, significant
+
+_TOP, _BASE, _HEIGHT = 34, 262, 306
+_LEFT, _RIGHT = 5.5, 98.0
+_LOOKS = 4
+"""So many series have dots and strokes of their own; then they repeat."""
+_STEPS = 48
+_MOST_TICKS = 7
+_MARGIN = 1.25
+
+
+def curve(shown: RateBySize) -> Markup:
+    """Sizes on a logarithmic axis, rates from zero."""
+    points = [point for series in shown.series for point in series.points]
+    low = min(point.size for point in points) / _MARGIN
+    high = max(point.size for point in points) * _MARGIN
+    largest = max(max(point.spread.p90, point.spread.p50) for point in points)
+    top = max(largest, shown.line_rate or 0, shown.practical or 0) * 1.08
+
+    def across(size: float) -> float:
+        return _LEFT + math.log(size / low) / math.log(high / low) * (_RIGHT - _LEFT)
+
+    def up(rate: float) -> float:
+        return _BASE - rate / top * (_BASE - _TOP)
+
+    marks = [label(0, 14, "GB/s", look="tick")]
+    for tick in ticks(top):
+        marks += [
+            horizontal(up(tick), _LEFT, _RIGHT, "grid"),
+            label(_LEFT, up(tick) + 4, f"{tick:g}", anchor="end", look="tick", dx=-8),
+        ]
+    marks.append(horizontal(_BASE, _LEFT, _RIGHT, "axis"))
+    for size in _size_ticks(low, high):
+        marks += [
+            vertical(across(size), _BASE, _BASE + 4, "axis"),
+            label(across(size), _BASE + 18, _round(size), anchor="middle", look="tick"),
+        ]
+    marks.append(label(_RIGHT, _HEIGHT - 4, "message size, logarithmic", anchor="end", look="tick"))
+    marks += _references(shown, up)
+    for place, series in enumerate(shown.series):
+        look = f"series-{place % _LOOKS}"
+        if series.fit is not None:
+            marks.append(_fitted(series.fit, low, high, top, look))
+        marks += [_point(point, across, up, look) for point in series.points]
+    said = "; ".join(f"{significant(point.spread.p50)} GB/s at {human_bytes(point.size)}" for point in points[:12])
+    return chart(_HEIGHT, *marks, label=f"{shown.caption}: {said}")
+
+
+def _round(size: int) -> str:
+    scale = byte_scale([size])
+    return f"{size / scale.per_unit:g} {scale.unit}"
+
+
+def _size_ticks(low: float, high: float) -> list[int]:
+    """Powers of ten of bytes, with 2 and 5 between where they are few."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for factors in ((1, 2, 5), (1, 3), (1,)):
+        found = [factor * 10**power for power in range(first, last + 1) for factor in factors]
+        inside = [size for size in found if low <= size <= high and size >= 1]
+        if len(inside) <= _MOST_TICKS:
+            break
+    return [int(size) for size in inside]
+
+
+def _references(shown: RateBySize, up: Callable[[float], float]) -> list[Markup]:
+    marks = []
+    if shown.line_rate and shown.practical:
+        top, bottom = up(shown.line_rate), up(shown.practical)
+        marks.append(rect(_LEFT, _RIGHT - _LEFT, top, bottom - top, look="hatch-soft"))
+    if shown.practical:
+        y = up(shown.practical)
+        marks += [horizontal(y, _LEFT, _RIGHT, "pracref")]
+        marks += [label(_LEFT, y + 16, f"practical ceiling {shown.practical:.4g}", look="lbl halo", dx=6)]
+    if shown.line_rate:
+        y = up(shown.line_rate)
+        marks += [horizontal(y, _LEFT, _RIGHT, "lineref")]
+        marks += [label(_LEFT, y - 6, f"line rate {shown.line_rate:.4g}", look="lbl halo", dx=6)]
+    return marks
+
+
+def _fitted(fit: Fit, low: float, high: float, top: float, look: str) -> Markup:
+    """The curve that the line through times makes of rates."""
+    places = []
+    for step in range(_STEPS + 1):
+        size = low * (high / low) ** (step / _STEPS)
+        rate = size / (fit.fixed_ns + size / fit.gb_s)
+        places.append(f"{step / _STEPS * 1000:.0f} {1000 - min(rate / top, 1) * 1000:.1f}")
+    path = element("path", element("title", fit.text), d="M" + "L".join(places), class_=f"fit {look}")
+    return plane(_LEFT, _RIGHT - _LEFT, _TOP, _BASE - _TOP, path)
+
+
+def _point(point: SizeRate, across: Callable[[float], float], up: Callable[[float], float], look: str) -> Markup:
+    x, spread = across(point.size), point.spread
+    bound = "≥ " if point.is_bound else ""
+    said = (
+        f"{human_bytes(point.size)}, {point.count:,} messages: p50 {bound}{significant(spread.p50)} GB/s,"
+        f" p10 {significant(spread.p10)}, p90 {significant(spread.p90)}"
+    )
+    shape = f"pt {look}{' pt-bound' if point.is_bound else ''}"
+    return element(
+        "g",
+        element("title", said),
+        vertical(x, up(spread.p90), up(spread.p10), f"whisker thin {look}"),
+        element("circle", cx=percent(x), cy=pixels(up(spread.p50)), r="4.5", class_=shape),
+    )

@@ -1,0 +1,99 @@
+"""Every request's share as a dot on one line against the threshold; above it the median and how far it may be off."""
+
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup
+
+from nsysparse.document import Dot, Strip, Tone
+from nsysparse.render.figures.scale import side, ticks
+from nsysparse.render.names import shortened
+from nsysparse.render.svg import chart, element, horizontal, label, percent, pixels, rect, vertical
+
+MOST_DOTS = 300
+"""More are drawn as columns of counts: dots would lie on each other."""
+_BINS = 80
+_TOP, _BASE, _HEIGHT = 30, 74, 96
+_RADIUS = 5
+_LANES = (0, -11, 11, -6, 6)
+_LANE_WIDTH = 1.5
+_LEAST_END = 0.05
+
+
+def strip(shown: Strip) -> Markup:
+    """The figure; its text says what the picture shows."""
+    values = [dot.value for dot in shown.dots]
+    end = min(max(shown.threshold * 2, max(values, default=0) * 1.12, _LEAST_END), 1.0)
+
+    def at(value: float) -> float:
+        return min(max(value, 0), end) / end * 100
+
+    line = at(shown.threshold)
+    marks = [
+        rect(0, line, _TOP, _BASE - _TOP, look="okzone"),
+        rect(line, 100 - line, _TOP, _BASE - _TOP, look="overzone"),
+        horizontal(_BASE, 0, 100, "axis"),
+        label(0, _BASE + 18, "0 %", look="tick"),
+    ]
+    for tick in ticks(end * 100, 6):
+        x = at(tick / 100)
+        marks += [vertical(x, _BASE, _BASE + 4, "axis")]
+        marks += [label(x, _BASE + 18, f"{tick:g} %", anchor=side(x), look="tick")]
+    marks += _columns(shown.dots, end) if len(values) > MOST_DOTS else _dots(shown.dots, at)
+    marks += [
+        vertical(line, 14, _BASE, "threshold"),
+        label(line, 12, shown.threshold_text, anchor="end" if line > 25 else "start", look="lbl", dx=0),  # noqa: PLR2004
+    ]
+    if shown.middle is not None:
+        marks += _middle(shown, at(shown.middle), at(shown.middle - shown.doubt), at(shown.middle + shown.doubt), line)
+    said = f"{shown.caption}: {len(values):,} requests, {shown.threshold_text}"
+    return chart(_HEIGHT, *marks, label=f"{said}, {shown.middle_text}" if shown.middle_text else said)
+
+
+def _middle(shown: Strip, x: float, low: float, high: float, line: float) -> list[Markup]:
+    """The median as a line, its doubt as a whisker; its text keeps clear of the threshold's."""
+    is_right = x >= line
+    text_at = max(x, line + 14) if is_right and line <= 25 and x < line + 14 else x  # noqa: PLR2004
+    anchor = "end" if (is_right and x > 80) or (not is_right and line > 25 and x > line - 18 and x > 12) else "start"  # noqa: PLR2004
+    y = 12 if is_right or x < line - 34 else 26
+    marks = [vertical(x, _TOP - 8, _BASE, "p50")]
+    if high > low:
+        marks += [horizontal(_TOP - 6, low, high, "whisker")]
+        marks += [vertical(end, _TOP - 10, _TOP - 2, "whisker") for end in (low, high)]
+    return [
+        *marks,
+        label(text_at, y, shown.middle_text, anchor=anchor, look="lbl strong halo", dx=6 if anchor == "start" else -6),
+    ]
+
+
+def _dots(dots: Sequence[Dot], at: Callable[[float], float]) -> list[Markup]:
+    """Dots that would touch go to other lanes."""
+    last = [-9.0] * len(_LANES)
+    marks = []
+    for dot in dots:
+        x = at(dot.value)
+        lane = next((place for place, taken in enumerate(last) if x - taken > _LANE_WIDTH), 0)
+        last[lane] = x
+        title = element("title", f"{shortened(dot.label, 60)}: {dot.value * 100:.1f} %")
+        y = (_TOP + _BASE) / 2 + _LANES[lane]
+        marks.append(element("circle", title, cx=percent(x), cy=pixels(y), r=_RADIUS, class_=f"dot dot-{dot.tone}"))
+    return marks
+
+
+def _columns(dots: Sequence[Dot], end: float) -> list[Markup]:
+    """Counts per bin, stacked by verdict; the highest bin fills the height."""
+    order: tuple[Tone, ...] = ("bad", "doubt", "good", "muted")
+    bins: list[dict[Tone, int]] = [{} for _ in range(_BINS)]
+    for dot in dots:
+        place = min(_BINS - 1, int(dot.value / end * _BINS))
+        bins[place][dot.tone] = bins[place].get(dot.tone, 0) + 1
+    most = max(sum(each.values()) for each in bins)
+    marks = []
+    for place, each in enumerate(bins):
+        y = float(_BASE)
+        for tone in order:
+            if count := each.get(tone, 0):
+                height = count / most * (_BASE - _TOP - 4)
+                y -= height
+                title = f"{place / _BINS * end * 100:.1f} to {(place + 1) / _BINS * end * 100:.1f} %: {count:,}"
+                marks.append(rect(place / _BINS * 100, 80 / _BINS, y, height, look=f"dot-{tone}", title=title))
+    return marks

@@ -1,0 +1,189 @@
+"""Ways to the first token: one wide bar with its segments named, and rows aligned on the end of prefill."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from nsysparse.document import Segment, Waterfall, Way, WayRow
+from nsysparse.render.figures.scale import mark, side, ticks, usual_top
+from nsysparse.render.names import shortened
+from nsysparse.render.svg import chart, element, horizontal, label, percent, pixels, rect, vertical
+
+_BAR_TOP, _BAR_HEIGHT = 34, 46
+_CHARACTER = 7.2
+"""Pixels of a character in a bar."""
+_LEAST_WIDTH = 760
+"""Pixels for which the labels of the wide bar are laid out; on less it stands as steps."""
+_ROW, _ROW_TOP, _ROW_BAR = 28, 5, 16
+_LEAST_SHOWN = 0.35
+"""Percent of the width below which a segment is not named."""
+
+
+def way(shown: Way) -> Markup:
+    """The wide bar: segments named inside, or below where they are too narrow, and the judged part bracketed."""
+    total = sum(segment.value or 0 for segment in shown.segments) or 1.0
+    marks, notes, x = [], [], 0.0
+    lanes: list[float] = []
+    edges = [0.0, 0.0]
+    for place, segment in enumerate(shown.segments):
+        width = (segment.value or 0) / total * 100
+        if place == shown.bracket[0]:
+            edges[0] = x
+        if place == shown.bracket[1]:
+            edges[1] = x + width
+        look = mark(segment.meaning)
+        marks.append(rect(x, width, _BAR_TOP, _BAR_HEIGHT, look=f"seg {look}", title=f"{segment.label} {segment.text}"))
+        middle = x + width / 2
+        if width > max(len(segment.label), len(segment.text)) * _CHARACTER / _LEAST_WIDTH * 100 + 1:
+            marks += [
+                label(middle, _BAR_TOP + 19, segment.label, anchor="middle", look=f"in on-{segment.meaning}"),
+                label(middle, _BAR_TOP + 36, segment.text, anchor="middle", look=f"in on-{segment.meaning} strong-in"),
+            ]
+        elif width > _LEAST_SHOWN:
+            notes += _below(f"{segment.label} {segment.text}", middle, lanes)
+        x += width
+    left, right = edges
+    middle = min(max((left + right) / 2, 12), 88)
+    head = [
+        horizontal(24, left, right, "bracket"),
+        vertical(left, 24, 32, "bracket"),
+        vertical(right, 24, 32, "bracket"),
+        label(middle, 16, shown.bracket_text, anchor="middle", look="lbl strong"),
+    ]
+    said = ", ".join(f"{segment.label} {segment.text}" for segment in shown.segments)
+    height = _BAR_TOP + _BAR_HEIGHT + 10 + 18 * len(lanes)
+    return chart(height, *head, *marks, *notes, label=f"{shown.caption}: {said}. {shown.bracket_text}")
+
+
+def _below(text: str, x: float, lanes: list[float]) -> list[Markup]:
+    """A text under the bar in the first lane that has room, with a line to what it names."""
+    half = len(text) * 6.8 / _LEAST_WIDTH * 100 / 2
+    middle = min(max(x, half), 100 - half)
+    lane = next((place for place, end in enumerate(lanes) if middle - half > end + 1), len(lanes))
+    lanes[lane : lane + 1] = [middle + half]
+    y = _BAR_TOP + _BAR_HEIGHT + 20 + lane * 18
+    return [
+        vertical(x, _BAR_TOP + _BAR_HEIGHT, y - 12, "leader"),
+        label(middle, y, text, anchor="middle", look="lbl halo"),
+    ]
+
+
+def steps(shown: Way) -> list[tuple[Segment, bool, Markup]]:
+    """The same for a narrow screen: each segment, whether it is judged, and a bar that starts where the last ended."""
+    total = sum(segment.value or 0 for segment in shown.segments) or 1.0
+    rows, x = [], 0.0
+    for place, segment in enumerate(shown.segments):
+        width = (segment.value or 0) / total * 100
+        bar = rect(x, max(width, 0.6), 2, 12, look=mark(segment.meaning))
+        is_judged = shown.bracket[0] <= place <= shown.bracket[1]
+        rows.append((segment, is_judged, chart(16, horizontal(15.5, 0, 100, "grid"), bar, label="")))
+        x += width
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How far the rows reach before and after the common line, in the unit of their chart."""
+
+    left: float
+    right: float
+
+    def at(self, value: float) -> float:
+        """The place of a value in percent, within the axis."""
+        inside = min(max(value, -self.left), self.right)
+        return (inside + self.left) / (self.left + self.right) * 100
+
+
+def axis_of(shown: Waterfall) -> Axis:
+    """Right: nearly all ways whole. Left: no more room than right, since what comes before the line is not judged."""
+    after = [max(_sum(row.after), (row.doubted or 0) + row.doubt) for row in shown.rows]
+    before = [_sum(row.before) for row in shown.rows]
+    right = usual_top([value for value in after if value] or [1.0], room=1.15)
+    left = min(max(before, default=0), right * 0.8) or right * 0.1
+    return Axis(left * 1.02, right * 1.02)
+
+
+def _sum(segments: Sequence[Segment]) -> float:
+    return sum(segment.value or 0 for segment in segments)
+
+
+def axis_marks(shown: Waterfall, axis: Axis) -> Markup:
+    """The ruler above the rows."""
+    zero = axis.at(0)
+    marks = [label(zero, 12, shown.zero, anchor=side(zero, 10), look="tick strong")]
+    marks += [vertical(zero, 16, 34, "zero")]
+    step = ticks(max(axis.right, axis.left), 4)[0]
+    places = [step * count for count in range(-int(axis.left / step), int(axis.right / step) + 1)]
+    for place in places:
+        x = axis.at(place)
+        text = "0" if place == 0 else f"{'+' if place > 0 else '−'}{abs(place):g}"  # noqa: RUF001 (a real minus)
+        marks.append(vertical(x, 29, 34, "axis"))
+        if place:
+            marks.append(label(x, 26, text, anchor=side(x), look="tick"))
+    return chart(34, *marks, label=f"{shown.unit} from where {shown.zero}")
+
+
+def row(shown: WayRow, axis: Axis, unit: str) -> Markup:
+    """One way: what came before the line to the left, the rest to the right, the doubt as a whisker below."""
+    marks = [vertical(axis.at(0), 0, _ROW, "zero")]
+    marks += _before(shown, axis, unit)
+    if shown.ahead is not None and shown.ahead.value:
+        start = axis.at(-shown.ahead.value)
+        text = f"{shown.ahead.label} {shown.ahead.text}"
+        marks.append(rect(start, axis.at(0) - start, 17, 4, look="mark-wire", title=text))
+    marks += _after(shown, axis, unit)
+    if shown.doubted is not None and shown.doubt:
+        low, high = axis.at(max(0, shown.doubted - shown.doubt)), axis.at(shown.doubted + shown.doubt)
+        marks += [horizontal(24, low, high, "whisker"), vertical(axis.at(shown.doubted), 21, 27, "whisker")]
+    said = ", ".join(f"{each.label} {each.text}" for each in (*reversed(shown.before), *shown.after))
+    unknown = "; ".join(text for text in (shown.unknown_before, shown.unknown_after) if text)
+    return chart(_ROW, *marks, label=f"{said}. {unknown}".strip(" ."), look="path")
+
+
+def _before(shown: WayRow, axis: Axis, unit: str) -> list[Markup]:
+    marks, reached = [], 0.0
+    for segment in shown.before:
+        start = reached + (segment.value or 0)
+        if reached < axis.left and segment.value:
+            x = axis.at(-start)
+            marks.append(_bar(segment, x, axis.at(-reached) - x))
+        reached = start
+    if shown.unknown_before:
+        marks += _unknown(0, axis.at(-reached), shown.unknown_before, "start")
+    elif reached > axis.left * 1.001:
+        marks += [_break(0.4), label(2.6, 17, f"−{reached:,.3g} {unit}", look="in on-compute halo-in")]  # noqa: RUF001
+    return marks
+
+
+def _after(shown: WayRow, axis: Axis, unit: str) -> list[Markup]:
+    marks, reached = [], 0.0
+    for segment in shown.after:
+        if reached < axis.right and segment.value:
+            x = axis.at(reached)
+            marks.append(_bar(segment, x, axis.at(reached + segment.value) - x))
+        reached += segment.value or 0
+    if shown.unknown_after:
+        marks += _unknown(axis.at(reached), 100, shown.unknown_after, "end")
+    elif reached > axis.right * 1.001:
+        marks += [_break(98.2), label(97.6, 17, f"+{reached:,.3g} {unit}", anchor="end", look="lbl strong halo")]
+    return marks
+
+
+def _bar(segment: Segment, x: float, width: float) -> Markup:
+    title = f"{segment.label} {segment.text}"
+    return rect(x, width, _ROW_TOP, _ROW_BAR, look=f"seg {mark(segment.meaning)}", title=title)
+
+
+def _unknown(left: float, right: float, text: str, side: str) -> list[Markup]:
+    x = 1.0 if side == "start" else 99.0
+    return [
+        rect(left, right - left, _ROW_TOP, _ROW_BAR, look="mark-unknown", title=text),
+        label(x, 17, shortened(text, 44), anchor=side, look="lbl halo"),
+    ]
+
+
+def _break(x: float) -> Markup:
+    """Two slashes: the bar goes on."""
+    slashes = element("path", d="M4 3l-4 20M9 3l-4 20", class_="break")
+    return element("svg", slashes, x=percent(x), y="0", width="12", height=pixels(_ROW), overflow="visible")

@@ -1,0 +1,79 @@
+"""Figures as tables, for formats that can draw only these: the same values, nothing more."""
+
+from functools import singledispatch
+
+from nsysparse.document import (
+    Cell,
+    Column,
+    Figure,
+    Histogram,
+    Parts,
+    Ranking,
+    Table,
+    Waterfall,
+    Way,
+)
+from nsysparse.render.marks import bar
+
+_BAR = 16
+
+
+@singledispatch
+def as_table(block: Figure | Ranking) -> Table | None:
+    """The figure's values as rows; None where a table beside it has them already."""
+    del block
+    return None
+
+
+@as_table.register
+def _(block: Ranking) -> Table:
+    units = {item.unit for item in block.items}
+    columns = [
+        Column("Cost", "right", unit=units.pop() if len(units) == 1 else ""),
+        Column("Finding"),
+        Column("What to do"),
+        Column("Evidence", minor=True),
+    ]
+    rows = [
+        [Cell(item.text, item.cost), Cell(item.title), Cell(item.advice), Cell(item.evidence)] for item in block.items
+    ]
+    return Table(block.caption, columns, rows, block.anchor, block.dropped)
+
+
+@as_table.register
+def _(block: Waterfall) -> Table:
+    return Table(block.caption, block.columns, [row.cells for row in block.rows], block.anchor, block.dropped)
+
+
+@as_table.register
+def _(block: Way) -> Table:
+    longest = max((segment.value or 0 for segment in block.segments), default=0) or 1.0
+    rows = [
+        [Cell(segment.label), Cell(bar(segment.value, longest, _BAR), kind="command"), Cell(segment.text)]
+        for segment in block.segments
+    ]
+    note = f"{block.bracket_text}."
+    columns = [Column("Segment"), Column(""), Column("Time", "right")]
+    return Table(block.caption, columns, rows, block.anchor, note)
+
+
+@as_table.register
+def _(block: Parts) -> Table:
+    rows = [
+        [Cell(row.label, kind="name"), Cell("; ".join(f"{part.label} {part.text}" for part in row.parts))]
+        for row in block.rows
+    ]
+    return Table(block.caption, [Column("Device"), Column("Its time")], rows, block.anchor, block.dropped)
+
+
+@as_table.register
+def _(block: Histogram) -> Table:
+    most = max(block.counts, default=0) or 1
+    rows = [
+        [Cell(f"{low:,} to {high - 1:,}"), Cell(bar(count, most, _BAR), kind="command"), Cell(f"{count:,}")]
+        for count, low, high in zip(block.counts, block.edges, block.edges[1:], strict=False)
+    ]
+    bands = "; ".join(f"{band.label}: {band.text}" for band in block.bands)
+    note = " ".join(part for part in (f"{bands}." if bands else "", block.note) if part)
+    columns = [Column(block.x_title), Column(""), Column("Count", "right")]
+    return Table(block.caption, columns, rows, block.anchor, note)

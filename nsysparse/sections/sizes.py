@@ -1,0 +1,149 @@
+"""Rate against message size: whether messages are too small for their link, and what each costs whatever its size."""
+
+from collections.abc import Sequence
+
+from nsysparse.analysis import Analysis, Distribution, Link, MessageSize
+from nsysparse.document import Abstention, Block, Fit, Heading, Paragraph, RateBySize, SizeRate, SizeSeries, Spread
+from nsysparse.sections.absence import abstention
+from nsysparse.sections.cells import names, numbers, sizes, table, texts
+from nsysparse.sections.links import percentiles
+from nsysparse.sections.transports import several
+from nsysparse.units import counted, human_ns, human_rate
+
+MOST_SIZES = 100
+MOST_SERIES = 6
+"""In one chart; more cannot be told apart."""
+MOST_CHARTS = 4
+MOST_POINTS = 200
+
+_NONE = Abstention("Message size", "No message has both a known size and a rate.")
+_SAME = 2
+"""Fewer sizes make no curve."""
+
+
+def build(analysis: Analysis) -> list[Block]:
+    """A chart for each pair of references, with a curve per link, then the table."""
+    heading = Heading("Rate against message size", "sizes")
+    every = analysis.message_sizes
+    if not every:
+        return [heading, abstention(analysis, "Message size", "/message_sizes", _NONE)]
+    charts = _charts(analysis)
+    lead = Paragraph(
+        "Dots: p50 of all messages of a size, whiskers: p10 to p90. “≥”, hollow: lower bounds, waiting included.",
+        "muted",
+    )
+    shown: list[Block] = [lead, *charts] if charts else []
+    return [heading, *shown, _table(analysis)]
+
+
+def _charts(analysis: Analysis) -> list[RateBySize]:
+    links = {(link.link_key, link.transport): link for link in analysis.links}
+    by_link: dict[tuple[str, str], list[SizeRate]] = {}
+    for size in analysis.message_sizes:
+        if (point := _point(size)) is not None:
+            by_link.setdefault((size.link_key, size.transport), []).append(point)
+    grouped: dict[tuple[float | None, float | None], list[Link]] = {}
+    for key, points in by_link.items():
+        if key in links and len(points) >= _SAME:
+            grouped.setdefault((links[key].peak_gb_s, links[key].practical_gb_s), []).append(links[key])
+    # Links that cannot share an axis have one each; those with the most bytes come first.
+    order = sorted(grouped.items(), key=lambda item: (-sum(link.bytes or 0 for link in item[1]), item[1][0].link_key))
+    return [
+        _chart(analysis, group, by_link, place, len(order) > 1) for place, (_, group) in enumerate(order[:MOST_CHARTS])
+    ]
+
+
+def _chart(
+    analysis: Analysis,
+    group: Sequence[Link],
+    by_link: dict[tuple[str, str], list[SizeRate]],
+    place: int,
+    is_one_of_many: bool,  # noqa: FBT001 (a private detail of the caption)
+) -> RateBySize:
+    ordered = sorted(group, key=lambda link: (-(link.bytes or 0), link.link_key))
+    shown = ordered[:MOST_SERIES]
+    named = several(analysis.links)
+    series = [
+        SizeSeries(
+            f"{link.transport} · {link.src} → {link.dst}" if named else f"{link.src} → {link.dst}",
+            by_link[link.link_key, link.transport][:MOST_POINTS],
+            _fit(link),
+        )
+        for link in shown
+    ]
+    dropped = ""
+    if len(shown) < len(ordered):
+        dropped = f"The {len(shown)} links with the most bytes of {len(ordered):,}; the table has others."
+    caption = "Rate by message size"
+    if is_one_of_many:
+        caption += f", {shown[0].link_name or shown[0].transport}"
+    return RateBySize(
+        caption,
+        series,
+        shown[0].peak_gb_s,
+        shown[0].practical_gb_s,
+        f"sizes-chart-{place}" if place else "sizes-chart",
+        _note(shown),
+        dropped,
+    )
+
+
+def _note(links: Sequence[Link]) -> str:
+    """What a message costs before its first byte, and from which size on it reaches half the rate."""
+    told = [link for link in links if link.fixed_cost_ns is not None and link.fitted_gb_s is not None]
+    if not told:
+        return (
+            "No line through these sizes tells a fixed cost per message: it takes three sizes or more that lie on one."
+        )
+    parts = []
+    for link in told:
+        half = (link.fixed_cost_ns or 0) * (link.fitted_gb_s or 0)
+        of = f"{link.src} → {link.dst}: " if len(told) > 1 else ""
+        parts.append(
+            f"{of}{human_ns(link.fixed_cost_ns)} per message + bytes ÷ {human_rate(link.fitted_gb_s)}: half that rate"
+            f" at {half / 1e6:.3g} MB"
+        )
+    return f"Fitted: {'; '.join(parts)}."
+
+
+def _fit(link: Link) -> Fit | None:
+    if link.fixed_cost_ns is None or link.fitted_gb_s is None:
+        return None
+    return Fit(
+        link.fixed_cost_ns, link.fitted_gb_s, f"{human_ns(link.fixed_cost_ns)} + bytes ÷ {human_rate(link.fitted_gb_s)}"
+    )
+
+
+def _point(size: MessageSize) -> SizeRate | None:
+    for spread, is_bound in ((size.wire_gb_s, False), (getattr(size, "kernel_gb_s", None), True)):
+        if (told := _spread(spread)) is not None and size.bytes:
+            return SizeRate(size.bytes, size.count, told, is_bound)
+    return None
+
+
+def _spread(spread: Distribution | None) -> Spread | None:
+    if spread is None or spread.p50 is None:
+        return None
+    return Spread(spread.p50 if spread.p10 is None else spread.p10, spread.p50, spread.p90 or spread.p50)
+
+
+def _table(analysis: Analysis) -> Block:
+    every = analysis.message_sizes
+    # The sizes that carried the most bytes say most about the link.
+    chosen = sorted(every, key=lambda size: (-size.bytes * size.count, size.link_key, size.transport, size.bytes))[
+        :MOST_SIZES
+    ]
+    shown = sorted(chosen, key=lambda size: (size.link_key, size.transport, size.bytes))
+    columns = [
+        names("Link", [size.link_key for size in shown]),
+        *([texts("Transport", [size.transport for size in shown])] if several(analysis.links) else []),
+        sizes("Message size", [size.bytes for size in shown]),
+        numbers("Count", [size.count for size in shown]),
+        *percentiles([size.wire_gb_s for size in shown], term="wire"),
+    ]
+    dropped = ""
+    if len(shown) < len(every):
+        dropped = (
+            f"The {counted(len(shown), 'size')} with the most bytes of {len(every):,}; the JSON report has the others."
+        )
+    return table("Rates of each message size", columns, "message-sizes", dropped=dropped, folded=True)
