@@ -404,8 +404,26 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
         decode=(decode_device(),),
         prefill=(prefill_device(),),
         whatif=(
-            WhatIf("link:ib-xdr", 20 * MS, 12 * MS, 8 * MS, None, requests, "wire time over twice the rate", "costs adapters"),
-            WhatIf("wire-fp8", 18 * MS, 13 * MS, 7 * MS, 2 * MS, requests, "half the bytes", "accuracy is not measured here"),
+            WhatIf(
+                "link:ib-xdr",
+                20 * MS,
+                12 * MS,
+                8 * MS,
+                None,
+                requests,
+                "wire time over twice the rate",
+                "costs adapters",
+            ),
+            WhatIf(
+                "wire-fp8",
+                18 * MS,
+                13 * MS,
+                7 * MS,
+                2 * MS,
+                requests,
+                "half the bytes",
+                "accuracy is not measured here",
+            ),
         ),
         prompts=(
             PromptBucket(

@@ -22,6 +22,7 @@ from nsysparse.document import (
     Document,
     Heading,
     Heatmap,
+    HeatView,
     Paragraph,
     Series,
     Spread,
@@ -29,7 +30,7 @@ from nsysparse.document import (
 )
 from nsysparse.render import to_html
 from nsysparse.render.figures import axis_end, columns, throughput_bar
-from nsysparse.render.heat import SHADES, picture, shade_limits, shade_scale
+from nsysparse.render.heat import SHADES, ShadeScale, picture, shade_limits, shade_scale
 from nsysparse.render.html_views import json_block
 from nsysparse.render.names import NO_BREAK_SPACE
 from nsysparse.sections import build
@@ -96,7 +97,7 @@ def test_policy_is_tighter_without_plotly() -> None:
     rules = policy(page)
     assert "img-src" not in rules
     assert "unsafe" not in rules["style-src"]
-    assert len(rules["script-src"].split()) == 1
+    assert len(rules["script-src"].split()) == 2  # the theme before the first paint, and the page's own
 
 
 def test_nothing_is_loaded_and_nothing_sets_style_or_handlers(page: Page) -> None:
@@ -148,12 +149,13 @@ def test_size_stays_within_the_limit_at_the_largest_heatmap() -> None:
 
 
 def test_heatmap_data_is_valid_json_and_holds_the_values(page: Page) -> None:
-    (text,) = [text for _, attributes, text in page.raw if attributes.get("type") == "application/json"]
-    trace = json.loads(text)["data"][0]
+    (text,) = [text for _, attributes, text in page.raw if attributes.get("id") == "heatmap-chart-data"]
+    known = json.loads(text)
+    trace = known["figures"][0]["data"][0]
     values = np.frombuffer(base64.b64decode(trace["customdata"]["bdata"]), dtype=trace["customdata"]["dtype"])
     assert trace["customdata"]["shape"] == "32, 24"
     whole = factories.rich()
-    first = next(cell for cell in whole.layer_request if cell.layer == 0 and cell.request_id == trace["x"][0])
+    first = next(cell for cell in whole.layer_request if cell.layer == 0 and cell.request_id == known["names"][0])
     assert values[0] == pytest.approx(first.time_ns / 1e6)
     assert values.sum() == pytest.approx(sum(cell.time_ns for cell in whole.layer_request) / 1e6, rel=1e-4)
 
@@ -181,7 +183,11 @@ def test_a_section_with_only_an_abstention_is_one_line() -> None:
 
 def heatmap(values: list[list[float | None]]) -> Heatmap:
     x, y = [f"r{place}" for place in range(len(values[0]))], [str(place) for place in range(len(values))]
-    return Heatmap("c", "requests", "layer", "ms", x, y, values, "a")
+    return Heatmap("c", "requests", "layer", x, y, [HeatView("time", "ms", values)], "a")
+
+
+def scale(values: list[list[float | None]], floor: float | None = None) -> ShadeScale:
+    return shade_scale(HeatView("time", "ms", values, floor))
 
 
 def test_cells_not_observed_are_not_drawn() -> None:
@@ -195,13 +201,19 @@ def test_equal_neighbours_are_one_stroke() -> None:
 
 
 def test_shades_are_linear_from_zero_until_values_span_too_much() -> None:
-    linear, wide = shade_scale(heatmap([[1.0, 10.0]])), shade_scale(heatmap([[0.001, 10.0]]))
+    linear, wide = scale([[1.0, 10.0]]), scale([[0.001, 10.0]])
     assert not linear.is_log
     assert linear.place(5.0) == pytest.approx(0.5)
     assert wide.is_log
     assert wide.place(0.1) == pytest.approx(0.5)
     assert wide.place(0.0) == 0.0
-    assert len(shade_limits(heatmap([[1.0, 10.0]]))) == SHADES
+    assert len(shade_limits(HeatView("time", "ms", [[1.0, 10.0]]))) == SHADES
+
+
+def test_a_scale_with_a_floor_starts_there_and_spans_twice_it_at_least() -> None:
+    flat, steep = scale([[1.0, 1.01]], floor=1.0), scale([[0.5, 16.0]], floor=1.0)
+    assert (flat.low, flat.high) == (1.0, 2.0)
+    assert [steep.place(value) for value in (0.5, 1.0, 4.0, 16.0)] == pytest.approx([0, 0, 0.5, 1])
 
 
 def test_heatmap_of_zeros_is_drawn() -> None:
@@ -302,8 +314,7 @@ def test_a_column_that_would_flatten_the_rest_is_cut_and_written_out() -> None:
 def test_an_asset_that_could_end_its_element_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     # The template is taken before: it is kept for later pages.
     to_html.render(Document("t", "s", "g", []))
-    assets = {"report.js": "</SCRIPT>", "report.css": ""}
-    monkeypatch.setattr(to_html, "_asset", assets.__getitem__)
+    monkeypatch.setattr(to_html, "_asset", lambda *path: "</SCRIPT>" if path[-1] == "page.js" else "")
     with pytest.raises(ValueError, match="</script"):
         to_html.render(Document("t", "s", "g", []))
 
