@@ -12,7 +12,7 @@ from nsysparse.render.svg import chart, element, horizontal, label, percent, pix
 MOST_DOTS = 300
 """More are drawn as columns of counts: dots would lie on each other."""
 _BINS = 80
-_TOP, _BASE, _HEIGHT = 30, 74, 96
+_WHISKER, _TOP, _BASE, _HEIGHT = 38, 46, 90, 112
 _RADIUS = 5
 _LANES = (0, -11, 11, -6, 6)
 _LANE_WIDTH = 1.5
@@ -44,25 +44,19 @@ def strip(shown: Strip) -> Markup:
         label(line, 12, shown.threshold_text, anchor="end" if line > 25 else "start", look="lbl", dx=0),  # noqa: PLR2004
     ]
     if shown.middle is not None:
-        marks += _middle(shown, at(shown.middle), at(shown.middle - shown.doubt), at(shown.middle + shown.doubt), line)
+        marks += _middle(shown, at(shown.middle), at(shown.middle - shown.doubt), at(shown.middle + shown.doubt))
     said = f"{shown.caption}: {len(values):,} requests, {shown.threshold_text}"
     return chart(_HEIGHT, *marks, label=f"{said}, {shown.middle_text}" if shown.middle_text else said)
 
 
-def _middle(shown: Strip, x: float, low: float, high: float, line: float) -> list[Markup]:
-    """The median as a line, its doubt as a whisker; its text keeps clear of the threshold's."""
-    is_right = x >= line
-    text_at = max(x, line + 14) if is_right and line <= 25 and x < line + 14 else x  # noqa: PLR2004
-    anchor = "end" if (is_right and x > 80) or (not is_right and line > 25 and x > line - 18 and x > 12) else "start"  # noqa: PLR2004
-    y = 12 if is_right or x < line - 34 else 26
-    marks = [vertical(x, _TOP - 8, _BASE, "p50")]
+def _middle(shown: Strip, x: float, low: float, high: float) -> list[Markup]:
+    """The median as a line, its doubt as a whisker, its text on a line of its own."""
+    marks = [vertical(x, _WHISKER, _BASE, "p50")]
     if high > low:
-        marks += [horizontal(_TOP - 6, low, high, "whisker")]
-        marks += [vertical(end, _TOP - 10, _TOP - 2, "whisker") for end in (low, high)]
-    return [
-        *marks,
-        label(text_at, y, shown.middle_text, anchor=anchor, look="lbl strong halo", dx=6 if anchor == "start" else -6),
-    ]
+        marks += [horizontal(_WHISKER, low, high, "whisker")]
+        marks += [vertical(end, _WHISKER - 4, _WHISKER + 4, "whisker") for end in (low, high)]
+    anchor = "start" if x < 50 else "end"  # noqa: PLR2004 (to the side where there is more room)
+    return [*marks, label(x, _WHISKER - 8, shown.middle_text, anchor=anchor, look="lbl strong")]
 
 
 def _dots(dots: Sequence[Dot], at: Callable[[float], float]) -> list[Markup]:

@@ -17,6 +17,6 @@ const soon = new IntersectionObserver((seen) => {
   });
 }, { rootMargin: "400px" });
 function later(box, start) {
-  box.startDrawing = () => setTimeout(() => { start(); box.classList.add("drawn"); redraws.push(start); });
+  box.startDrawing = () => setTimeout(() => { box.classList.add("drawn"); start(); redraws.push(start); });
   soon.observe(box);
 }
