@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -16,8 +17,10 @@ from serving import MS, US, Server, Serving, send
 from nsysparse.analysis import Analysis, Band, Lengths
 from nsysparse.api import Options, analyse
 from nsysparse.frames import Compute, Paths, StepRequests, Steps, Transfers, Work
+from nsysparse.metrics.cases import Case
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.lengths import lengths
+from nsysparse.metrics.prefill_compute import own_prefills
 from nsysparse.theory.references import References, references
 from tests import factories
 
@@ -262,6 +265,62 @@ def test_every_request_is_in_one_bin_or_has_no_length(prompts: list[int | None])
     for start, end, count in zip(told.edges, told.edges[1:], told.counts, strict=False):
         assert end == max(2 * start, 1)
         assert count == sum(start <= tokens < end for tokens in known)
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 10**9), st.integers(0, 10**8)), min_size=1, max_size=9))
+def test_below_its_break_even_a_request_loses_to_its_fixed_cost(drawn: list[tuple[int, int, int]]) -> None:
+    """Of each its tokens, the compute of its prefill, and what its one message costs beside its bytes."""
+    requests, cases, steps = [], [], []
+    for at, (tokens, compute, cost) in enumerate(drawn):
+        name = f"r{at}"
+        requests.append(factories.request(name, prompt_tokens=tokens, prefill_ns=compute))
+        link = factories.link(fixed_cost_ns=cost)
+        cases.append(Case(name, 10**9, 10**9, 0, 0, 0, 0, prompt_tokens=tokens, message_count=1, link=link))
+        steps.append((at, name, 1, 2 * 10**9 * at, 2 * 10**9 * at + compute))
+    told = lengths(requests, cases, stepping(steps), (), NO_LINKS, None, None)
+    assert told is not None
+    assert told.break_even_tokens is not None
+    assert told.break_even_count == len(drawn)
+    even = sorted(brute(*each) for each in drawn)
+    low, high = even[ceil(len(even) / 10) - 1], even[ceil(9 * len(even) / 10) - 1]
+    assert told.break_even_tokens == Band(low, high)
+    assert told.below_break_even_share == sum(tokens < low for tokens, _, _ in drawn) / len(drawn)
+    for tokens, compute, cost in drawn:
+        assert (tokens < brute(tokens, compute, cost)) == (cost > compute)
+
+
+def brute(tokens: int, compute: int, cost: int) -> int:
+    """The fewest tokens whose prefill, at this pace, takes no less than the cost."""
+    low, high = -1, 10**15
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if middle * compute >= cost * tokens else (middle, high)
+    return high
+
+
+def test_of_several_ranks_the_one_that_computed_least_counts() -> None:
+    steps = [(0, "a", 1, 0, 500), (1, "a", 2, 0, 300), (2, "a", 2, 600, 700), (3, "a", 3, 2_000, 2_001)]
+    known = stepping(steps, until=1_000)
+    assert own_prefills(known, {"a": 10}) == {"a": 400}
+    lost = replace(known, compute=known.compute.filter(pl.col("device") != "gpu1"))
+    assert own_prefills(lost, {"a": 10}) == {}  # what one of them computed is not known
+
+
+def stepping(steps: list[tuple[int, str, int, int, int]], until: int = 10**12) -> Journeys:
+    """Prefill steps of one request each: number, request, process and its device, start, end, all of it compute."""
+    columns = ["step_id", "request_id", "process", "start_ns", "end_ns"]
+    rows = pl.DataFrame(steps, columns, orient="row").with_columns(
+        trace_id=pl.lit("one"), phase=pl.lit("prefill"), is_projected=pl.lit(value=True),
+        device=pl.concat_str(pl.lit("gpu"), "process"),
+    )  # fmt: skip
+    ends = rows.select("request_id", prefill_end_trace="trace_id", prefill_end_ns=pl.lit(until)).unique()
+    return replace(
+        nothing(),
+        steps=rows.drop("request_id"),
+        held=rows.select("step_id", "request_id"),
+        paths=ends,
+        compute=rows.select("trace_id", "device", "start_ns", "end_ns"),
+    )
 
 
 NO_LINKS: References = references(None, None, None, [], ["one"])
