@@ -298,6 +298,31 @@ def brute(tokens: int, compute: int, cost: int) -> int:
     return high
 
 
+@pytest.mark.parametrize(
+    ("case", "request_"),
+    [
+        ({"moving_ns": 5, "wire_ns": 0}, {}),  # wire and waiting are not told apart
+        ({"wire_ns": 0}, {}),  # the message's time on the wire is not known
+        ({"attempt_count": 2}, {}),
+        ({"link": None}, {}),
+        ({"link": factories.link(fixed_cost_ns=None)}, {}),
+        ({}, {"prefill_ns": None}),  # it began before the capture
+        ({}, {"prompt_tokens": None}),
+        ({}, {"prompt_tokens": 0}),
+    ],
+)
+def test_a_request_that_tells_no_break_even_is_left_out(case: dict[str, object], request_: dict[str, object]) -> None:
+    plain = {"prompt_tokens": 100, "prefill_ns": MS}
+    requests = [factories.request("a", **plain), factories.request("b", **plain | request_)]
+    link = factories.link(fixed_cost_ns=MS // 2)
+    whole = Case("a", MS, MS, 0, 0, 0, 0, prompt_tokens=100, message_count=1, link=link)
+    cases = [whole, replace(whole, request_id="b", **case)]  # type: ignore[arg-type]
+    steps = stepping([(0, "a", 1, 0, MS), (1, "b", 1, 2 * MS, 2 * MS + MS // 2)])
+    told = lengths(requests, cases, steps, (), NO_LINKS, None, None)
+    assert told is not None
+    assert (told.break_even_count, told.break_even_tokens) == (1, Band(50, 50))
+
+
 def test_of_several_ranks_the_one_that_computed_least_counts() -> None:
     steps = [(0, "a", 1, 0, 500), (1, "a", 2, 0, 300), (2, "a", 2, 600, 700), (3, "a", 3, 2_000, 2_001)]
     known = stepping(steps, until=1_000)
