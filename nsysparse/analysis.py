@@ -311,13 +311,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MessageSize:
-    """All movements of one size on one link, by one transport."""
+    """All movements of one size on one link, by one transport, with the rates of those that prove any."""
 
     link_key: str
     transport: str
     bytes: int
     count: int
     wire_gb_s: Distribution | None
+    kernel_gb_s: Distribution | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,6 +474,40 @@ class PromptBucket:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """A range of whole numbers, ends included."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Requests by the length of their prompts, and the lengths at which splitting begins, and ceases, to pay.
+
+    `counts[k]` requests have from `edges[k]` to below `edges[k + 1]` tokens; `total` have a known length. Below
+    `break_even_tokens` (the 10th to 90th percentile of `break_even_count` requests) messages' fixed cost takes longer
+    than the prefill that splitting keeps from a request that decodes. A prompt of more than `critical_tokens` needs
+    longer at the line rate of `critical_link` than a decode step of `step_ns`, which is told (`step_basis` option) or
+    the 10th to 90th percentile of the run's own `step_count` steps (measured).
+    """
+
+    unit: str
+    edges: tuple[int, ...]
+    counts: tuple[int, ...]
+    total: int
+    break_even_tokens: Band | None
+    critical_tokens: Band | None
+    below_break_even_share: float | None
+    unknown_count: int
+    break_even_count: int
+    critical_link: str | None
+    step_ns: Band | None
+    step_basis: str | None
+    step_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class WhatIf:
     """What one change would do to the KV gap, per request in the median, computed from the run's own numbers.
 
@@ -540,7 +575,7 @@ class Analysis:
     requests: tuple[Request, ...]
     layer_request: tuple[Cell, ...]
     message_sizes: tuple[MessageSize, ...]
-    lengths: Mapping[str, object] | None
+    lengths: Lengths | None
     timeline: Mapping[str, object] | None
     unattributed: Mapping[str, Unattributed]
     coverage: tuple[Coverage, ...]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from nsysparse.analysis import (
     Analysis,
     AnalysisWarning,
+    Band,
     Capability,
     Cell,
     Clock,
@@ -20,6 +21,7 @@ from nsysparse.analysis import (
     Finding,
     Gpu,
     Layer,
+    Lengths,
     Link,
     LinkTheory,
     MessageSize,
@@ -39,6 +41,7 @@ from nsysparse.analysis import (
     Verdict,
     WhatIf,
 )
+from nsysparse.lengths import histogram
 
 LINE_RATE, CEILING = 50.0, 47.4
 MS = 1_000_000
@@ -372,6 +375,7 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
                 2_097_152 * 2**step,
                 64,
                 Distribution(64, 9 + step, 14 + 3 * step, 20 + 3 * step),
+                Distribution(64, 2 + step, 6 + 2 * step, 11 + 2 * step),
             )
             for step in range(5)
         ),
@@ -425,6 +429,7 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
                 "accuracy is not measured here",
             ),
         ),
+        lengths=_rich_lengths(by_request),
         prompts=(
             PromptBucket(
                 512,
@@ -446,6 +451,26 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
                 for at in range(requests)
             ),
         ),
+    )
+
+
+def _rich_lengths(requests: Sequence[Request]) -> Lengths:
+    by_length = histogram("", (each.prompt_tokens for each in requests))
+    edges, counts = by_length.bins()
+    return Lengths(
+        unit="prompt tokens",
+        edges=edges,
+        counts=counts,
+        total=by_length.total,
+        break_even_tokens=Band(180, 420),
+        critical_tokens=Band(3_052, 7_629),
+        below_break_even_share=by_length.share(lambda tokens: tokens < 180),
+        unknown_count=by_length.unknown_count,
+        break_even_count=len(requests),
+        critical_link=link(0).link_key,
+        step_ns=Band(20 * MS, 50 * MS),
+        step_basis="measured",
+        step_count=640,
     )
 
 
@@ -659,7 +684,8 @@ def hostile(name: str) -> Analysis:
         links=(link(link_key=name, link_name=name, src=name, dst=name, communicator=name, peak_source=name),),
         ports=(Port(name, 0, name, "egress", 1, 1, 1.0, name),),
         counters=(CounterCheck(name, "gpu_metrics", name, name, "egress", 1, 1, 1, 1.0, name),),
-        message_sizes=(MessageSize(name, "nccl", 1024, 1, None),),
+        lengths=None if base.lengths is None else replace(base.lengths, critical_link=name),
+        message_sizes=(MessageSize(name, "nccl", 1024, 1, None, None),),
         excluded=(Excluded("other", name, 1, 1, 1, 1, 1),),
         findings=(Finding("x", "wire", "low", name, name, 1_000_000, name),),
         reasons=(Reason(f"/requests/{name}", "x", name, name),),

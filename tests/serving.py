@@ -68,12 +68,14 @@ class Server:
                 "ncclCommInitRank", 20, 30, communicator=communicator, nranks=2, rank=rank, device=self.device
             )
 
-    def message(self, op: str, request: str, layer: int, start: int, end: int, communicator: int) -> None:
+    def message(
+        self, op: str, request: str, layer: int, start: int, end: int, communicator: int, nbytes: int = BLOCK
+    ) -> None:
         call = start - 30 * US
         self.connector.push_pop(f"kv_transfer op={op} request={request} layer={layer}", call, call + 14 * US)
         name = {"send": "ncclSend", "recv": "ncclRecv"}[op]
         peer = {"send": 1, "recv": 0}[op]
-        self.connector.nccl(name, call + US, call + 12 * US, communicator=communicator, nbytes=BLOCK, peer=peer)
+        self.connector.nccl(name, call + US, call + 12 * US, communicator=communicator, nbytes=nbytes, peer=peer)
         launch = self.connector.launch(call + 2 * US, call + 8 * US)
         kernel = "ncclDevKernel_SendRecv(args)"
         self.process.kernel(kernel, start, end, device=self.device, stream=20, launch=launch, gridX=2)
@@ -88,13 +90,15 @@ class Server:
         self.process.copy(kind, BLOCK, start, end, device=self.device, stream=30, launch=launch, **how)  # type: ignore[arg-type]
 
 
-def send(source: Server, target: Server, request: str, layer: int, at: int) -> None:
+def send(
+    source: Server, target: Server, request: str, layer: int, at: int, nbytes: int = BLOCK, wire: int = WIRE
+) -> None:
     """One layer's KV, as both sides show it."""
     communicator = 10 * source.device + target.device
     source.join(communicator, 0)
     target.join(communicator, 1)
-    source.message("send", request, layer, at, at + WIRE, communicator)
-    target.message("recv", request, layer, at, at + WIRE, communicator)
+    source.message("send", request, layer, at, at + wire, communicator, nbytes)
+    target.message("recv", request, layer, at, at + wire, communicator, nbytes)
 
 
 def hand_over(source: Server, target: Server, request: str, at: int, layers: range = range(LAYERS)) -> None:

@@ -9,6 +9,7 @@ import polars as pl
 from nsysparse import __version__
 from nsysparse.analysis import (
     Analysis,
+    Band,
     Clock,
     CounterCheck,
     Distribution,
@@ -32,6 +33,7 @@ from nsysparse.metrics.findings import Grounds, differs, findings
 from nsysparse.metrics.gap_reasons import with_gap_reason
 from nsysparse.metrics.gap_verdict import gap_verdict
 from nsysparse.metrics.journeys import Journeys, with_ways
+from nsysparse.metrics.lengths import critical, lengths
 from nsysparse.metrics.links import links, message_sizes, with_ends
 from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.ports import ports
@@ -43,7 +45,7 @@ from nsysparse.metrics.totals import excluded, totals
 from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
 from nsysparse.metrics.whatif import whatif
-from nsysparse.theory.critical import STEP_NS, critical_length
+from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.links import Peak
 from nsysparse.theory.practical import MEASURED
 from nsysparse.theory.references import References
@@ -108,7 +110,7 @@ def assemble(
         requests=found_requests,
         layer_request=layer_request(measured),
         message_sizes=message_sizes(ended),
-        lengths=None,
+        lengths=lengths(found_requests, known_gaps, journeys, found_links, known, model, _told_steps(settings)),
         timeline=None,
         unattributed=left,
         coverage=coverage(measured),
@@ -272,14 +274,17 @@ def _theory(
 
 
 def _band(settings: Mapping[str, Setting]) -> tuple[int, int]:
-    """The shortest and the longest decode step that were asked for, in ns."""
+    """The shortest and the longest decode step that links are held against, in ns."""
     told = settings["step_ms"].value if "step_ms" in settings else None
     return (round(told[0] * NS_PER_MS), round(told[1] * NS_PER_MS)) if isinstance(told, list) else STEP_NS
 
 
+def _told_steps(settings: Mapping[str, Setting]) -> tuple[int, int] | None:
+    """The same, where somebody told them."""
+    told = "step_ms" in settings and settings["step_ms"].source == "option"
+    return _band(settings) if told else None
+
+
 def _critical(model: Shipment | None, peak: Peak | None, step_ns: tuple[int, int]) -> dict[str, float] | None:
-    """Up to which length one request crosses within one decode step, for the shortest and the longest step."""
-    if model is None or peak is None:
-        return None
-    low, high = (critical_length(model, peak.bytes_per_s, step).tokens for step in step_ns)
-    return None if low is None or high is None else {"low": low, "high": high}
+    found = critical(model, peak, Band(*step_ns))
+    return None if found is None else {"low": found.low, "high": found.high}

@@ -84,8 +84,10 @@ def links(sure: pl.DataFrame, known: References) -> tuple[Link, ...]:
 def message_sizes(sure: pl.DataFrame) -> tuple[MessageSize, ...]:
     """How many movements of each size crossed each link, and how fast."""
     key = [*LINK, "bytes"]
-    sizes = sure.filter(pl.col("bytes").is_not_null()).group_by(key).len("count")
-    rates = _distributions(steady(sure).with_columns(wire_rate=wire_rate()), key, "wire_rate")
+    rows = sure.filter(pl.col("bytes").is_not_null()).group_by(key).len("count")
+    rates = steady(sure).with_columns(wire_rate=wire_rate(), kernel_rate=kernel_rate())
+    for column in ("wire_rate", "kernel_rate"):
+        rows = rows.join(_distributions(rates, key, column), on=key, how="left")
     return tuple(
         MessageSize(
             link_key=row["link_key"],
@@ -93,8 +95,9 @@ def message_sizes(sure: pl.DataFrame) -> tuple[MessageSize, ...]:
             bytes=row["bytes"],
             count=row["count"],
             wire_gb_s=_distribution(row["wire_rate"]),
+            kernel_gb_s=_distribution(row["kernel_rate"]),
         )
-        for row in sizes.join(rates, on=key, how="left").sort(key).iter_rows(named=True)
+        for row in rows.sort(key).iter_rows(named=True)
     )
 
 

@@ -1,7 +1,8 @@
-"""How long each request's last prefill step computed, and for whom else."""
+"""How long each request's prefill computed: in its last step, and for whom else; in all of them, for itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -52,6 +53,55 @@ def last_prefills(journeys: Journeys, wanted: Sequence[str]) -> dict[str, LastPr
             together = frozenset[str]().union(*(company[step] for step in rows["step_id"]))
             found[str(request)] = LastPrefill(min(known), together)
     return found
+
+
+def own_prefills(journeys: Journeys, prompts: Mapping[str, int]) -> dict[str, Fraction]:
+    """Nanoseconds of compute that each request's prefill took for itself, on the rank where that was least.
+
+    A step that worked on several counts for each by its prompt, where it prefilled each of these prompts whole.
+
+    Args:
+        journeys: Steps, their requests, and when compute ran.
+        prompts: Tokens in the prompts of requests, by id, at least one each.
+
+    Returns:
+        By request, greater than 0; left out where the compute of a step, or how to divide it, is not known of a rank.
+    """
+    held = _until_prefilled(journeys)
+    computed = _computed(journeys, held.unique("step_id", maintain_order=True))
+    rank = ["request_id", "trace_id", "process"]
+    turns = held.with_columns(turns=pl.len().over(rank)).select("step_id", "request_id", "turns")
+    whole = {(step, request) for step, request, turn_count in turns.iter_rows() if turn_count == 1}
+    company: dict[int, list[str]] = {}
+    for step, request in journeys.held.select("step_id", "request_id").iter_rows():
+        company.setdefault(step, []).append(request)
+
+    def own(step: int, request: str) -> Fraction | None:
+        ran, together = computed.get(step), company[step]
+        if ran is None or together == [request]:
+            return None if ran is None else Fraction(ran)
+        if any((step, each) not in whole or each not in prompts for each in together):
+            return None
+        return Fraction(ran * prompts[request], sum(prompts[each] for each in together))
+
+    of_ranks: dict[str, list[Fraction | None]] = {}
+    for (request, *_), rows in held.group_by(rank, maintain_order=True):
+        parts = [own(step, str(request)) for step in rows["step_id"]]
+        known = [part for part in parts if part is not None]
+        of_ranks.setdefault(str(request), []).append(sum(known, Fraction(0)) if len(known) == len(parts) else None)
+    found = {request: [each for each in ranks if each] for request, ranks in of_ranks.items()}
+    return {request: min(known) for request, known in found.items() if len(known) == len(of_ranks[request])}
+
+
+def _until_prefilled(journeys: Journeys) -> pl.DataFrame:
+    """Prefill steps with their requests, up to the end of each request's prefill: later ones are of another prefill."""
+    ends = journeys.paths.select("request_id", trace_id="prefill_end_trace", until="prefill_end_ns").drop_nulls()
+    steps = journeys.held.join(journeys.steps.filter(phase=PREFILL), on="step_id")
+    return (
+        steps.join(ends, on=["request_id", "trace_id"])
+        .filter(pl.col("end_ns") <= pl.col("until"))
+        .sort("request_id", "trace_id", "process", "start_ns", "step_id")
+    )
 
 
 def _computed(journeys: Journeys, last: pl.DataFrame) -> dict[int, int]:

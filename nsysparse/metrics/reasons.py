@@ -36,6 +36,16 @@ _NO_LINE = (
     "needs movements of three sizes, the largest four times the smallest, whose receiver was there first, on a rising"
     " line"
 )
+_NO_BREAK_EVEN = (
+    "needs a request of which all is known: the fixed cost of its messages (`fixed_cost_ns` of its link), the length of"
+    " its prompt, the compute of its prefill steps and the prompts of all others in them, its time on the wire apart"
+    " from waiting, and that it was sent once"
+)
+_LINE_FIX = (
+    "Record prompts of several lengths, so that messages have three sizes, the largest four times the smallest, with"
+    " receives posted before their sends; annotate steps and requests: docs/reference/convention.md (kv_step,"
+    " kv_request)"
+)
 _COMPUTE = "needs the transfer's own device, with its kernels recorded"
 _STEPS_FIX = "Annotate steps and requests: docs/reference/convention.md (kv_step, kv_request)"
 _NO_PATH = (
@@ -187,6 +197,7 @@ RULES = (
     Rule("/links/*/delivered_gb_s", NOT_APPLICABLE, _NO_BURST),
     *(Rule(f"/links/*/{name}", NOT_APPLICABLE, _NO_LINE) for name in ("fixed_cost_ns", "fitted_gb_s")),
     Rule("/message_sizes/*/wire_gb_s", NOT_RECORDED, _WIRE, _WIRE_FIX),
+    Rule("/message_sizes/*/kernel_gb_s", NOT_RECORDED, _NO_RATE),
     Rule("/ports/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/ports/*/busy_ns", NOT_RECORDED, _TIMELESS),
     Rule("/ports/*/peak_gb_s", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED),
@@ -246,7 +257,19 @@ RULES = (
     *(Rule(f"/coverage/*/{name}", NOT_RECORDED, capability="nccl_sizes") for name in ("bytes", "bytes_share")),
     *(Rule(f"/coverage/*/{name}", NOT_RECORDED, _TIMELESS) for name in ("time_ns", "time_share")),
     Rule("/excluded/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
-    Rule("/lengths", NOT_MEASURED, "request lengths are not counted by this version"),
+    Rule("/lengths", NOT_RECORDED, "no kv_request range gives the length of a prompt", _ANNOTATE),
+    Rule("/lengths/break_even_tokens", NOT_RECORDED, f"what splitting costs is known of no request: it"
+         f" {_NO_PATH}", _STEPS_FIX, beside="/whatif"),
+    Rule("/lengths/break_even_tokens", NOT_RECORDED, _NO_BREAK_EVEN, _LINE_FIX),
+    Rule("/lengths/below_break_even_share", NOT_APPLICABLE, "needs a break-even length"),
+    Rule("/lengths/critical_tokens", NEEDS_OPTION, "needs the model", _MODEL_FIX, unless=("model",)),
+    Rule("/lengths/critical_tokens", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED, beside="/lengths/critical_link"),
+    *(Rule(f"/lengths/{name}", NOT_RECORDED, "no decode step was recorded, and none is told", "--step-ms A..B",
+           beside="/lengths/step_ns") for name in ("critical_tokens", "step_ns", "step_basis")),
+    Rule("/lengths/critical_tokens", NOT_APPLICABLE, "of no link here the peak is known, or no length takes just one"
+         " decode step on it"),
+    Rule("/lengths/critical_link", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED),
+    Rule("/lengths/critical_link", NOT_APPLICABLE, "of no link here the peak is known", _PEAK_FIX),
     Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),
     Rule("/decode", NOT_RECORDED, "no range says which kernels are decode steps, and no device that computes only"
          " receives for decode", _STEPS_FIX),

@@ -1,5 +1,6 @@
 """Rates of links are lower bounds, whatever they rest on: no buffering and no shifted capture inflates them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -219,6 +220,68 @@ def test_messages_of_many_sizes_give_fixed_cost_and_rate(tmp_path: Path) -> None
     (link,) = analyse([lane(tmp_path, messages)]).links
     assert link.fitted_gb_s == pytest.approx(40)
     assert link.fixed_cost_ns == 50_000
+
+
+def timed(sizes: list[int], took: Callable[[int], int]) -> list[Message]:
+    """Five of each size, a receiver waiting 1 ms for each."""
+    messages, now = [], 1_000_000
+    for nbytes in sizes * 5:
+        end = now + 1_000_000 + took(nbytes)
+        messages.append(Message(nbytes, (now + 1_000_000, end), (now, end)))
+        now += 2_000_000
+    return messages
+
+
+@pytest.mark.parametrize(
+    ("sizes", "took"),
+    [
+        ([400_000, 1_600_000], lambda nbytes: 50_000 + nbytes // 40),  # two sizes
+        ([400_000, 800_000, 1_500_000], lambda nbytes: 50_000 + nbytes // 40),  # too near each other
+        ([400_000, 800_000, 1_600_000], lambda _: 50_000),  # no line that rises
+        ([400_000, 800_000, 1_600_000], lambda nbytes: nbytes // 40 - 1_000),  # a cost below nothing
+        ([400_000, 800_000, 1_200_000, 1_600_000], lambda nbytes: 20_000 + 60_000 * (nbytes in (800_000, 1_600_000))),
+    ],
+)
+def test_what_is_no_line_has_a_reason(sizes: list[int], took: Callable[[int], int], tmp_path: Path) -> None:
+    analysis = analyse([lane(tmp_path, timed(sizes, took))])
+    (link,) = analysis.links
+    assert (link.fixed_cost_ns, link.fitted_gb_s) == (None, None)
+    told = {each.path: each.message for each in analysis.reasons}
+    assert "three sizes" in told["/links/*/fixed_cost_ns"]
+    assert "three sizes" in told["/links/*/fitted_gb_s"]
+
+
+def test_a_line_gives_the_time_of_each_of_its_sizes(tmp_path: Path) -> None:
+    sizes = [400_000, 800_000, 1_600_000]
+    analysis = analyse([lane(tmp_path, timed(sizes, lambda nbytes: 50_000 + nbytes // 40))])
+    (link,) = analysis.links
+    assert link.fixed_cost_ns is not None
+    assert link.fitted_gb_s is not None
+    wire = {each.bytes: each.wire_gb_s for each in analysis.message_sizes}
+    for nbytes in sizes:
+        took = link.fixed_cost_ns + nbytes / link.fitted_gb_s
+        assert took == pytest.approx(50_000 + nbytes / 40)
+        found = wire[nbytes]
+        assert found is not None
+        # What is proven of two devices allows for their clocks, which the line does not.
+        assert found.p50 == pytest.approx(nbytes / (took + SLACK))
+
+
+def test_sizes_have_the_rate_of_their_kernels_where_nothing_is_known_of_the_wire(tmp_path: Path) -> None:
+    """Receives only, of 4 MiB at most buffered: three of 12 MiB in 1, 2 and 4 ms, one of 3 MB that proves nothing."""
+    spans = [(12 * 2**20, 1), (12 * 2**20, 2), (12 * 2**20, 4), (3_000_000, 1)]
+    messages = [
+        Message(nbytes, None, (10_000_000 * at, 10_000_000 * at + took * 1_000_000))
+        for at, (nbytes, took) in enumerate(spans, start=1)
+    ]
+    analysis = analyse([lane(tmp_path, messages)])
+    small, large = [each for each in analysis.message_sizes if each.bytes > 1]
+    assert (small.bytes, small.count, small.wire_gb_s, small.kernel_gb_s) == (3_000_000, 1, None, None)
+    assert (large.bytes, large.count, large.wire_gb_s) == (12 * 2**20, 3, None)
+    assert large.kernel_gb_s is not None
+    assert (large.kernel_gb_s.count, large.kernel_gb_s.p50) == (3, pytest.approx((MESSAGE - BUFFERED) / 2_000_000))
+    assert large.kernel_gb_s.max == pytest.approx((MESSAGE - BUFFERED) / 1_000_000)
+    assert {"/message_sizes/*/wire_gb_s", "/message_sizes/*/kernel_gb_s"} <= {each.path for each in analysis.reasons}
 
 
 def test_movements_that_share_their_time_give_no_line(tmp_path: Path) -> None:
