@@ -8,8 +8,9 @@ from nsysparse.render.names import shortened
 from nsysparse.render.svg import chart, label, rect
 
 _TOP, _HEIGHT = 2, 26
-_CHARACTER, _LEAST_WIDTH = 7.4, 560
-"""Pixels of a character, and the width for which texts are laid out; what does not fit is in the tooltip and table."""
+_CHARACTER, _LEAST_WIDTH, _NARROW = 7.4, 560, 320
+"""Pixels of a character, and the widths for which texts are laid out on a wide and a narrow screen; what does not fit
+is in the tooltip and the table."""
 _PARTED = 0.06
 """Percent left blank between neighbours, so that two of like colour stay two."""
 
@@ -24,7 +25,10 @@ def part_bar(row: PartRow) -> Markup:
         share = part.text.partition(",")[0]
         for text in (f"{part.label} {share}", share):
             if len(text) * _CHARACTER < width / 100 * _LEAST_WIDTH:
-                marks.append(label(x + width / 2, _TOP + 18, text, anchor="middle", look=f"in on-{part.meaning}"))
+                look = f"in on-{part.meaning}"
+                if len(text) * _CHARACTER > width / 100 * _NARROW:
+                    look += " wide"
+                marks.append(label(x + width / 2, _TOP + 18, text, anchor="middle", look=look))
                 break
         x += width
     said = ", ".join(f"{part.label} {part.text}" for part in row.parts)
