@@ -181,7 +181,12 @@ def _table(links: Sequence[Link], option: str) -> Table:
 
 
 def _critical(analysis: Analysis) -> Paragraph | None:
-    """Up to which length a request crosses within a decode step, where a model and a peak say it."""
+    """Up to which length a request crosses within a decode step, where a model and a peak say it.
+
+    Where this run's own steps are known, the section about lengths says it by them.
+    """
+    if analysis.lengths is not None and analysis.lengths.critical_tokens is not None:
+        return None
     known = {f"{each.critical_tokens['low']:,.0f} to {each.critical_tokens['high']:,.0f}": None
              for each in analysis.theory.by_link if each.critical_tokens}  # fmt: skip
     band = analysis.settings["step_ms"].value if "step_ms" in analysis.settings else None

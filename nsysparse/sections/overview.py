@@ -66,7 +66,7 @@ def _counts(analysis: Analysis, known: Sequence[Request]) -> str:
     parts = [f"{len(known):,} of {counted(len(analysis.requests), 'request')} have one"]
     unresolved = sum(request.verdict == "unresolved" for request in known)
     if unresolved:
-        parts.append(f"hollow: unresolved ({unresolved:,})")
+        parts.append(f"{unresolved:,} of them unresolved")
     return "; ".join(parts)
 
 
@@ -138,7 +138,7 @@ def _gap(analysis: Analysis) -> Fact:
     return Fact("KV gap, p50", f"{within(spread.p50, doubt)} ms", _range(spread.p10, spread.p90, doubt), term="kv-gap")
 
 
-def _range(low: float | None, high: float | None, doubt: float = 0.0) -> str:
+def _range(low: float | None, high: float | None, doubt: float) -> str:
     if low is None or high is None:
         return ""
     told = [within(value, doubt).partition(" \u00b1")[0] if doubt else significant(value) for value in (low, high)]
@@ -149,8 +149,11 @@ def _wait(analysis: Analysis) -> Fact:
     spread = analysis.summary.get("peer_wait_ms")
     if spread is None or spread.p50 is None:
         return _unknown(analysis, "Peer wait", "/totals/peer_wait_ns", "peer-wait", "not told apart from the wire")
-    note = _range(spread.p10, spread.p90)
-    return Fact("Peer wait per request, p50", f"{significant(spread.p50)} ms", note, term="peer-wait")
+    low, mid, high = (
+        None if each is None else round(each * NS_PER_MS) for each in (spread.p10, spread.p50, spread.p90)
+    )
+    note = f"p10 {human_ns(low)} · p90 {human_ns(high)}"
+    return Fact("Peer wait per request, p50", human_ns(mid), note, term="peer-wait")
 
 
 def _idle(analysis: Analysis) -> Fact:
