@@ -287,10 +287,11 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One row of a timeline."""
+    """One row of a timeline: whose it is where several are, what of it, and how far it may be off the others."""
 
+    source: str
     label: str
-    title: str
+    doubt_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

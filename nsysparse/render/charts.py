@@ -12,6 +12,7 @@ import numpy as np
 from plotly import graph_objects
 
 from nsysparse.document import Heatmap, HeatView, Lanes, MarkLevel, Meaning
+from nsysparse.render.figures.lanes import lane_name
 from nsysparse.render.heat import shade_scale
 from nsysparse.render.names import shortened, unique
 
@@ -73,8 +74,7 @@ def lanes_json(lanes: Lanes) -> str:
     return json.dumps(
         {
             "end": lanes.end_ns - lanes.start_ns,
-            "lanes": [shortened(lane.label, _LONGEST_LABEL) for lane in lanes.lanes],
-            "titles": [shortened(lane.title, _LONGEST_TITLE) for lane in lanes.lanes],
+            "lanes": [lane_name(lane) for lane in lanes.lanes],
             "meanings": meanings,
             "names": dict(lanes.key),
             "owners": [shortened(name, _LONGEST_TITLE) for name in lanes.owners],

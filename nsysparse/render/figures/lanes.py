@@ -2,13 +2,14 @@
 
 from markupsafe import Markup
 
-from nsysparse.document import Lanes, MarkLevel, Meaning
+from nsysparse.document import Lane, Lanes, MarkLevel, Meaning
 from nsysparse.render.figures.scale import mark, side, ticks
 from nsysparse.render.names import shortened
 from nsysparse.render.svg import chart, element, horizontal, label, pixels, plane, vertical
 from nsysparse.units import NS_PER_MS, NS_PER_S
 
 _LANE, _BAR = 24, 15
+_LONGEST_SOURCE, _LONGEST_NAME = 10, 16
 _LEFT = 17.0
 _FINEST = 0.4
 """A mark is at least this wide, in thousandths of the axis: it must be seen."""
@@ -26,12 +27,18 @@ def lanes(shown: Lanes) -> Markup:
         y = place * _LANE
         marks += [
             horizontal(y + _LANE - 0.5, _LEFT, 100, "grid"),
-            label(_LEFT, y + 16, shortened(lane.label, 22), anchor="end", look="tick", dx=-8),
+            label(_LEFT, y + 16, lane_name(lane), anchor="end", look="tick", dx=-8),
         ]
     if shown.levels:
         marks.append(plane(_LEFT, 100 - _LEFT, 0, height, *_paths(shown.levels[0], shown, span)))
     marks += _ruler(span, height)
     return chart(height + 40, *marks, label=f"{shown.caption}: {len(shown.lanes):,} lanes")
+
+
+def lane_name(lane: Lane) -> str:
+    """What stands beside a lane, where there is little room."""
+    source = f"{shortened(lane.source, _LONGEST_SOURCE)} " if lane.source else ""
+    return f"{source}{shortened(lane.label, _LONGEST_NAME)}"
 
 
 def _paths(level: MarkLevel, shown: Lanes, span: int) -> list[Markup]:
