@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from nsysparse.analysis import Analysis
-from nsysparse.document import Block, Document
+from nsysparse.document import Abstention, Block, Callout, Document
 from nsysparse.sections import (
     clocks,
     counters,
@@ -22,13 +22,14 @@ from nsysparse.sections import (
     path,
     quality,
     requests,
+    review,
     settings,
     totals,
     verdict,
     whatif,
 )
 
-__all__ = ["SECTIONS", "build", "build_summary"]
+__all__ = ["SECTIONS", "build", "build_review", "build_summary"]
 
 SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
     {
@@ -73,12 +74,21 @@ def build(analysis: Analysis) -> Document:
     return _document(analysis, SECTIONS)
 
 
+def build_review(analysis: Analysis) -> Document:
+    """The answer and one table without a heading, then the sections: for a comment, which folds what has a heading."""
+    answer = [block for block in verdict.build(analysis) if isinstance(block, Callout | Abstention)]
+    rest = [name for name in SECTIONS if name != "verdict"]
+    return _document(analysis, rest, first=[*answer, *review.build(analysis)])
+
+
 def build_summary(analysis: Analysis) -> Document:
     """The answer, its main figures, and what may make them wrong."""
     return _document(analysis, SUMMARY, quality.warned(analysis))
 
 
-def _document(analysis: Analysis, names: Iterable[str], more: Iterable[Block] = ()) -> Document:
+def _document(
+    analysis: Analysis, names: Iterable[str], more: Iterable[Block] = (), first: Iterable[Block] = ()
+) -> Document:
     source = " + ".join(trace.file for trace in analysis.traces)
-    blocks = [*(block for name in names for block in SECTIONS[name](analysis)), *more]
+    blocks = [*first, *(block for name in names for block in SECTIONS[name](analysis)), *more]
     return Document(verdict.headline(analysis.verdict), source, f"nsysparse {analysis.nsysparse}", blocks)
