@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from nsysparse.document import Document
 
 KINDS = ("svg", "png")
-_PLAIN = re.compile(r"[\w.~!$+,;=:@%/-]*", re.ASCII)
+_PLAIN = re.compile(r"[\w.~!$+,;=:@%/-]+", re.ASCII)
 """What an address may have that nothing in Markdown acts on."""
 
 
@@ -31,17 +31,23 @@ def check_base_url(text: str) -> str:
     Raises:
         UsageError: It is neither an http or https address nor a relative path, or holds what no plain address does.
     """
-    parts = urlsplit(text) if _PLAIN.fullmatch(text) else None
-    is_web = parts is not None and parts.scheme in ("http", "https") and bool(parts.netloc) and "@" not in parts.netloc
-    is_path = (
-        parts is not None and not parts.scheme and not parts.netloc and ":" not in text and not text.startswith("//")
-    )
-    if not text or not (is_web or is_path):
+    if not (_PLAIN.fullmatch(text) and (_is_web(text) or _is_path(text))):
         raise UsageError(
             f"--image-base-url {text}: is neither an http or https address nor a relative path.",
-            "Say for instance --image-base-url https://host.example/run-7 (no query; blanks and brackets as %20 and so on).",
+            "Say for instance --image-base-url https://host.example/run-7, without a query; a blank is %20.",
         )
     return text if text.endswith("/") else f"{text}/"
+
+
+def _is_web(text: str) -> bool:
+    """Without a user's name and password, which a comment would publish."""
+    parts = urlsplit(text)
+    return parts.scheme in ("http", "https") and bool(parts.netloc) and "@" not in parts.netloc
+
+
+def _is_path(text: str) -> bool:
+    """Not //host either, which is an address without its scheme."""
+    return ":" not in text and not text.startswith("//")
 
 
 def pictures(document: "Document", kind: str, report: Path) -> list[Picture]:

@@ -110,7 +110,8 @@ def command(
             content, drawn = _rendered(analysis, chosen), []
         summary = None if output == "-" or chosen == "text" else _summary(analysis)
     to_stdout = output == "-" or (output is None and chosen == "text")
-    files = [*((each.content, each.path) for each in drawn), (content, None if to_stdout else target)]
+    files: list[tuple[str | bytes, Path | None]] = [(each.content, each.path) for each in drawn]
+    files.append((content, None if to_stdout else target))
     for _, path in files:
         if path is not None:
             check(path, force=force, inputs=read)  # all of them before the first is written

@@ -1,5 +1,6 @@
-"""PNG of an SVG by a headless Chromium that is installed, which is given no network. The bytes depend on its version
-and on the machine's fonts.
+"""PNG of an SVG by a headless Chromium that is installed, which is given no network.
+
+The bytes depend on its version and on the machine's fonts.
 """
 
 import os
@@ -56,7 +57,7 @@ def png(browser: str, svg: str, width: int, height: int) -> bytes:
         source.write_text(svg, encoding="utf-8")
         command = [
             browser, "--headless", "--disable-gpu", "--hide-scrollbars", *_OFFLINE,
-            *(["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []),  # it refuses to run as root with one
+            *(["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []),  # as root it refuses to have one
             f"--user-data-dir={folder / 'profile'}", f"--force-device-scale-factor={_SCALE}",
             f"--window-size={width},{height}", f"--screenshot={target}", source.as_uri(),
         ]  # fmt: skip

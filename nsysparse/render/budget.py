@@ -75,9 +75,11 @@ def choices(lead: Part, sections: Sequence[Part]) -> Iterator[Choice]:
         yield Choice(lead, kept.copy(), gone.copy())
     for fewer, said in _with_fewer_rows(lead):
         yield Choice(fewer, (), [*gone, said])
-    gone += [block.caption for block in lead.blocks if isinstance(block, Table)]
-    blocks = [block for block in lead.blocks if not isinstance(block, Table)]
-    yield Choice(replace(lead, blocks=blocks.copy()), (), gone)
+    if tables := [block.caption for block in lead.blocks if isinstance(block, Table)]:
+        gone += tables
+        lead = replace(lead, blocks=[block for block in lead.blocks if not isinstance(block, Table)])
+        yield Choice(lead, (), gone)
+    blocks = list(lead.blocks)
     for place in range(len(blocks) - 1, -1, -1):
         if not isinstance(blocks[place], Callout):
             del blocks[place]

@@ -1,4 +1,4 @@
-"""The part of the page's style that a figure needs to stand alone: rules of its classes, their colours, its patterns."""
+"""The part of the page's style that a figure needs to stand alone: rules, colours and patterns."""
 
 import re
 from functools import cache

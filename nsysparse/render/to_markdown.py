@@ -1,7 +1,6 @@
 """A report as GitHub-flavoured Markdown, for a comment or a file: the verdict first, what proves it folded below.
 
-A document whose lead has a table (`sections.build_review`) folds every section; any other shows each up to its first
-table or figure.
+A folded document (`sections.build_review`) has every section closed; any other shows each up to its first table or figure.
 """
 
 from collections.abc import Iterable, Mapping
@@ -62,14 +61,13 @@ def render(document: Document, max_bytes: int = 0, images: Mapping[str, str] = _
         UsageError: Not even the verdict fits.
     """
     lead, sections = parts(document.blocks)
-    folds = any(isinstance(block, Table) for block in lead.blocks)
     foot = f"<sub>{prose(document.generator)} · {name(document.source)}</sub>"
 
     @cache  # a section is written once, however much else must go
     def written(part: Part) -> str:
-        return "".join(f"{line}\n" for line in (_fold if folds else _section)(part, images))
+        return "".join(f"{line}\n" for line in (_fold if document.folded else _section)(part, images))
 
-    size = 0
+    sizes = []
     for choice in choices(lead, sections):
         shown = _shown(choice.lead.blocks, images)
         if choice.left_out:
@@ -77,12 +75,12 @@ def render(document: Document, max_bytes: int = 0, images: Mapping[str, str] = _
         text = "".join(
             [f"{MARKER}\n", *(f"{line}\n" for line in shown), *(written(each) for each in choice.sections), f"{foot}\n"]
         )
-        size = len(text.encode("utf-8"))
-        if not max_bytes or size <= max_bytes:
+        sizes.append(len(text.encode("utf-8")))
+        if not max_bytes or sizes[-1] <= max_bytes:
             return text
     raise UsageError(
-        f"--max-bytes {max_bytes}: the verdict alone takes {size:,} bytes.",
-        f"Say at least --max-bytes {size}, or 0 for no limit.",
+        f"--max-bytes {max_bytes}: the verdict alone takes {min(sizes):,} bytes.",
+        f"Say at least --max-bytes {min(sizes)}, or 0 for no limit.",
     )
 
 

@@ -5,6 +5,7 @@ returns a stated abstention, never an empty table or figure.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from nsysparse.analysis import Analysis
@@ -78,7 +79,8 @@ def build_review(analysis: Analysis) -> Document:
     """The answer and one table without a heading, then the sections: for a comment, which folds what has a heading."""
     answer = [block for block in verdict.build(analysis) if isinstance(block, Callout | Abstention)]
     rest = [name for name in SECTIONS if name != "verdict"]
-    return _document(analysis, rest, first=[*answer, *review.build(analysis)])
+    whole = _document(analysis, rest)
+    return replace(whole, blocks=[*answer, *review.build(analysis), *whole.blocks], folded=True)
 
 
 def build_summary(analysis: Analysis) -> Document:
@@ -86,9 +88,7 @@ def build_summary(analysis: Analysis) -> Document:
     return _document(analysis, SUMMARY, quality.warned(analysis))
 
 
-def _document(
-    analysis: Analysis, names: Iterable[str], more: Iterable[Block] = (), first: Iterable[Block] = ()
-) -> Document:
+def _document(analysis: Analysis, names: Iterable[str], more: Iterable[Block] = ()) -> Document:
     source = " + ".join(trace.file for trace in analysis.traces)
-    blocks = [*first, *(block for name in names for block in SECTIONS[name](analysis)), *more]
+    blocks = [*(block for name in names for block in SECTIONS[name](analysis)), *more]
     return Document(verdict.headline(analysis.verdict), source, f"nsysparse {analysis.nsysparse}", blocks)
