@@ -1,6 +1,7 @@
 """A report as GitHub-flavoured Markdown, for a comment or a file: the verdict first, what proves it folded below.
 
-A folded document (`sections.build_review`) has every section closed; any other shows each up to its first table or figure.
+A folded document (`sections.build_review`) has every section closed; of others what comes before a section's first
+table or figure stays open.
 """
 
 from collections.abc import Iterable, Mapping

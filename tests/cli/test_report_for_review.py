@@ -159,9 +159,10 @@ def browser_that(script: str, folder: Path) -> dict[str, str]:
     return {"PATH": f"{folder}:/bin:/usr/bin"}
 
 
-@pytest.mark.parametrize(
-    "script", ["exit 3", "exit 0", 'for a; do case $a in --screenshot=*) echo no >"${a#*=}";; esac; done']
-)
+NO_PNG = 'for a; do case $a in --screenshot=*) echo no >"${a#*=}";; esac; done'
+
+
+@pytest.mark.parametrize("script", ["exit 3", "exit 0", NO_PNG])
 def test_a_browser_that_fails_leaves_nothing(script: str, sample: Callable[[str], Path], tmp_path: Path) -> None:
     tools, work = tmp_path / "bin", tmp_path / "work"
     tools.mkdir()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from html import unescape
 from html.parser import HTMLParser
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import factories
 import pytest
@@ -208,7 +208,7 @@ def test_pictures_hold_every_name_as_text(name: str) -> None:
     harmless = figures(build_review(factories.hostile("harmless")))
     for found, plain in zip(drawn, harmless, strict=True):
         assert not TERMINAL.search(found.svg)
-        tree = ElementTree.fromstring(found.svg)  # noqa: S314 (our own file, which must hold no entity of its own)
+        tree = ET.fromstring(found.svg)  # noqa: S314 (our own file, which must hold no entity of its own)
         tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
         assert tags <= {"svg", "title", "style", "rect", "g", "defs", "pattern", "text", "line", "path"}
         attributes = {key for element in tree.iter() for key in element.attrib}

@@ -13,6 +13,7 @@ from nsysparse.errors import UsageError
 from nsysparse.render import to_markdown
 from nsysparse.render.budget import COMMENT_BYTES, SHED_FIRST, choices, parts
 from nsysparse.sections import build_review
+from tests.conftest import ROOT
 
 LEFT_OUT = "Left out to stay within"
 
@@ -70,6 +71,15 @@ def test_sections_go_in_the_documented_order_and_are_named() -> None:
 def test_every_section_of_a_report_has_its_place_in_the_order() -> None:
     anchors = [block.anchor for block in rich().blocks if isinstance(block, Heading) and block.level == SECTION_LEVEL]
     assert sorted(set(anchors) - set(SHED_FIRST)) == []
+
+
+def test_the_guide_has_the_same_order() -> None:
+    guide = (ROOT / "docs/how-to/share-a-report.md").read_text(encoding="utf-8").partition("The order is fixed")[2]
+    listed = re.findall(r"^\d\. (.*)$", guide, flags=re.MULTILINE)[1:-1]
+    named = re.sub(": .*", "", ", ".join(listed)).lower().split(", ")
+    words = {"layers": "time per layer", "decode": "decode devices", "whatif": "what would help",
+             "quality": "data quality", "heatmap": "the heatmap's section", "path": "where the time to the first token goes"}  # fmt: skip
+    assert named == [words.get(anchor, anchor.replace("-", " ")) for anchor in SHED_FIRST]
 
 
 def test_a_section_that_the_order_does_not_name_goes_first() -> None:
@@ -132,8 +142,8 @@ def test_names_of_ten_megabytes_fit_and_stay_neutral(size: int) -> None:
 
 def test_a_notice_of_megabytes_takes_no_budget_from_the_verdict() -> None:
     whole = rich()
-    blocks = [Callout("notice", "synthetic", "a b " * 1_000_000) if isinstance(block, Callout) and block.kind == "notice"
-              else block for block in whole.blocks]  # fmt: skip
+    long = Callout("notice", "synthetic", "a b " * 1_000_000)
+    blocks = [long if isinstance(block, Callout) and block.kind == "notice" else block for block in whole.blocks]
     text = to_markdown.render(Document(whole.title, whole.source, whole.generator, blocks), COMMENT_BYTES)
     assert len(text.encode()) <= COMMENT_BYTES
     assert "KV transfer is 31 %" in text

@@ -10,6 +10,7 @@ from nsysparse.document import Block, Paragraph, Table
 from nsysparse.sections import SECTIONS, build, build_review, review
 
 MS = 1_000_000
+PART = "\u2013 "
 
 
 def at(p50: float) -> Distribution:
@@ -50,13 +51,12 @@ def test_segments_share_an_axis_and_are_no_finer_than_clocks() -> None:
     found = rows(way())
     # The KV gap rests on two clocks (2.1 ms in the factory), prefill on one.
     assert found["KV gap"] == ("20 ± 2 ms", 0.5, "")
-    assert found["– hand-off"] == ("0.500 ms", 0.0125, "")
-    assert found["– transfer"] == ("15.0 ms", 0.375, "")
+    assert found[f"{PART}hand-off"] == ("0.500 ms", 0.0125, "")
+    assert found[f"{PART}transfer"] == ("15.0 ms", 0.375, "")
     assert found["Prefill"] == ("40.0 ms", 1.0, "")
     assert found["Queue"] == ("0 ms", 0.0, "")
-    assert list(found)[:7] == [
-        "KV gap", "– hand-off", "– transfer", "– ready to decode", "Queue", "Prefill", "First decode step",
-    ]  # fmt: skip
+    parts = [f"{PART}{part}" for part in ("hand-off", "transfer", "ready to decode")]
+    assert list(found)[:7] == ["KV gap", *parts, "Queue", "Prefill", "First decode step"]
 
 
 def test_a_full_table_has_ten_rows() -> None:
@@ -105,12 +105,12 @@ def test_without_a_way_the_transfer_time_is_divided_and_unknown_parts_are_named(
     # 400 µs in all, 300 on the wire, 100 waiting.
     assert rows(small) == {
         "Transfer time": ("400.0 µs", 1.0, "a sum: overlapping transfers count each"),
-        "– on the wire": ("300.0 µs", 0.75, ""),
-        "– waiting for the peer": ("100.0 µs", 0.25, ""),
+        f"{PART}on the wire": ("300.0 µs", 0.75, ""),
+        f"{PART}waiting for the peer": ("100.0 µs", 0.25, ""),
         "Wire rate": ("40.0 GB/s", 0.8, "of 50 GB/s line rate, ceiling 47.4"),
     }
     half = replace(small, totals=replace(small.totals, wire_ns=100_000, wire_known_share=0.5))
-    assert rows(half)["– on the wire"] == ("100.0 µs", 0.25, "50.0 % not told apart")
+    assert rows(half)[f"{PART}on the wire"] == ("100.0 µs", 0.25, "50.0 % not told apart")
 
 
 @pytest.mark.parametrize("name", ["unknown"])
