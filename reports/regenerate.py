@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nsysparse.api import Options, analyse
 from nsysparse.render import FORMATS
-from nsysparse.sections import build
+from nsysparse.sections import build_review
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parent / "sample_traces"
@@ -35,7 +35,7 @@ def reports() -> dict[str, str]:
     written = {}
     for name, paths, options in runs():
         analysis = analyse(paths, options)
-        written[f"{name}.md"] = FORMATS["markdown"].render(build(analysis))
+        written[f"{name}.md"] = FORMATS["markdown"].render(build_review(analysis))
         written[f"{name}.json"] = FORMATS["json"].render(analysis)
     return written
 

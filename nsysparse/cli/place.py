@@ -12,7 +12,8 @@ from nsysparse.errors import OutputError, UsageError
 # What our own files begin with, by format; only such a file is replaced unasked.
 _SIGNATURES = (
     '<meta name="generator" content="nsysparse',
-    "<!-- nsysparse:",
+    "<!-- nsysparse:",  # Markdown, and pictures as SVG
+    "Software\0nsysparse figure",  # pictures as PNG
     '"nsysparse": "',
     "# nsysparse capture ",
     "# HELP nsysparse_build_info ",
@@ -68,6 +69,25 @@ def write(content: str | bytes, target: Path | None, *, force: bool, inputs: Seq
         sys.stdout.buffer.write(_for_terminal(data) if sys.stdout.isatty() else data)
         sys.stdout.buffer.flush()
         return
+    check(target, force=force, inputs=inputs)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(target, data)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+
+
+def check(target: Path, *, force: bool, inputs: Sequence[Path] = ()) -> None:
+    """Refuse what `write` would refuse: of several files, before the first is written.
+
+    Args:
+        target: As for `write`.
+        force: Likewise.
+        inputs: Likewise.
+
+    Raises:
+        OutputError: The file is somebody else's.
+    """
     try:
         if target.is_dir():
             raise OutputError(f"{target}: is a folder.", "Name a file.")
@@ -77,10 +97,12 @@ def write(content: str | bytes, target: Path | None, *, force: bool, inputs: Seq
             raise OutputError(
                 f"{target}: exists, and is no report of nsysparse.", "Use another -o, or --force to replace it."
             )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, data)
     except OSError as error:
-        raise OutputError(f"{target}: cannot be written ({error.strerror}).", "Check folder and free space.") from error
+        raise _unwritable(target, error) from error
+
+
+def _unwritable(target: Path, error: OSError) -> OutputError:
+    return OutputError(f"{target}: cannot be written ({error.strerror}).", "Check folder and free space.")
 
 
 def _for_terminal(data: bytes) -> bytes:

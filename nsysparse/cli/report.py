@@ -10,9 +10,12 @@ import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
 from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of
-from nsysparse.cli.place import format_for, write
+from nsysparse.cli.pictures import KINDS, Picture, check_base_url, links, pictures
+from nsysparse.cli.place import check, format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
+from nsysparse.errors import UsageError
 from nsysparse.render import FORMATS
+from nsysparse.render.budget import COMMENT_BYTES
 
 if TYPE_CHECKING:
     from nsysparse.analysis import Analysis
@@ -30,6 +33,23 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
     metavar="PATH",
     help="Where to write; - is stdout. Default: reports/<stem> with the format's suffix; text goes to stdout.",
 )
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Markdown: leave out sections, then rows, until it fits, and say which; 0: no limit. Default:"
+    f" {COMMENT_BYTES}, for a comment on GitHub.",
+)
+@click.option(
+    "--image",
+    type=click.Choice(KINDS),
+    help="Markdown: write the figures as files beside it, too, and link them; png needs a Chromium on PATH.",
+)
+@click.option(
+    "--image-base-url",
+    metavar="URL",
+    help="Where these files will be: what their links begin with. Default: beside the report.",
+)
 @click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
 @analysis_options
 @click.option(
@@ -44,6 +64,9 @@ def command(
     traces: tuple[str, ...],
     output_format: str | None,
     output: str | None,
+    max_bytes: int | None,
+    image: str | None,
+    image_base_url: str | None,
     force: bool,  # noqa: FBT001 (click passes flags by name)
     purpose: str,
     **known: Unpack[AnalysisArguments],
@@ -58,11 +81,18 @@ def command(
         nsysparse report prefill.sqlite decode.sqlite -o hand-over.html
         nsysparse report trace.sqlite --purpose kv
         nsysparse report trace.sqlite -f json -o - | jq .totals
+        nsysparse report trace.sqlite -o comment.md --image svg
 
     TRACE is a file that `nsys export --type sqlite` wrote, a folder of them, a pattern, or a .nsys-rep
     file where nsys is installed.
     """
     chosen = format_for(output_format, output, EXTENSIONS, "html")
+    _check_markdown(chosen, {"--max-bytes": max_bytes, "--image": image, "--image-base-url": image_base_url})
+    if image_base_url is not None and image is None:
+        raise UsageError("--image-base-url: there are no pictures to link.", "Add --image svg.")
+    if image is not None and output == "-":
+        raise UsageError("--image: pictures lie beside the report, and that goes to stdout.", "Name a file with -o.")
+    base = "" if image_base_url is None else check_base_url(image_base_url)
     from nsysparse.api import analyse
     from nsysparse.source.inputs import find_inputs
 
@@ -71,16 +101,46 @@ def command(
         paths = find_inputs(traces, stack)
         read = [*paths, *map(Path, traces), *files_of(options)]  # also a report that was exported first
         analysis = analyse(paths, options, tell)
+        target = Path(output) if output else Path("reports") / _name(paths, EXTENSIONS[chosen])
         tell("writing the report")
-        content = _rendered(analysis, chosen)
+        if chosen == "markdown":
+            room = COMMENT_BYTES if max_bytes is None else max_bytes
+            content, drawn = _for_review(analysis, room, image, base, target)
+        else:
+            content, drawn = _rendered(analysis, chosen), []
         summary = None if output == "-" or chosen == "text" else _summary(analysis)
     to_stdout = output == "-" or (output is None and chosen == "text")
-    target = None if to_stdout else Path(output) if output else Path("reports") / _name(paths, EXTENSIONS[chosen])
-    write(content, target, force=force, inputs=read)
+    files: list[tuple[str | bytes, Path | None]] = [(each.content, each.path) for each in drawn]
+    files.append((content, None if to_stdout else target))
+    for _, path in files:
+        if path is not None:
+            check(path, force=force, inputs=read)  # all of them before the first is written
+    for data, path in files:
+        write(data, path, force=force, inputs=read)
     if summary is not None:
         click.echo(summary, nl=False)
-    if target is not None:
-        say(f"Wrote {target}")
+    for _, path in files:
+        if path is not None:
+            say(f"Wrote {path}")
+
+
+def _check_markdown(chosen: str, given: dict[str, object]) -> None:
+    """Options of one format must not be lost on another."""
+    for option, value in given.items():
+        if value is not None and chosen != "markdown":
+            raise UsageError(f"{option} is for Markdown, not for {chosen}.", "Add -f markdown, or -o NAME.md.")
+
+
+def _for_review(
+    analysis: "Analysis", max_bytes: int, image: str | None, base: str, target: Path
+) -> tuple[str, list[Picture]]:
+    """The report as Markdown that links its pictures, and these."""
+    from nsysparse.render.to_markdown import render
+    from nsysparse.sections import build_review
+
+    document = build_review(analysis)
+    drawn = pictures(document, image, target) if image else []
+    return render(document, max_bytes, links(drawn, base)), drawn
 
 
 def _summary(analysis: "Analysis") -> str:

@@ -108,9 +108,13 @@ Block = Heading | Paragraph | Facts | Ranking | Table | Figure | Callout | Abste
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A titled sequence of blocks. `source` names the input files, `generator` the tool and its version."""
+    """A titled sequence of blocks. `source` names the input files, `generator` the tool and its version.
+
+    A `folded` one says what matters before its first section; a format with little room closes the sections.
+    """
 
     title: str
     source: str
     generator: str
     blocks: Sequence[Block]
+    folded: bool = False

@@ -215,7 +215,8 @@ def _(block: ColumnChart) -> View:
 @view.register
 def _(block: Strip) -> View:
     tones = {dot.tone for dot in block.dots}
-    return _fields(block) | {"svg": strip(block), "key": [(tone, text) for tone, text in _VERDICTS if tone in tones]}
+    key = [{"label": text, "look": f"dot dot-{tone}"} for tone, text in _VERDICTS if tone in tones]
+    return _fields(block) | {"svg": strip(block), "key": key}
 
 
 @view.register
@@ -271,7 +272,7 @@ def _ways_json(block: Waterfall) -> str:
 
 @view.register
 def _(block: Parts) -> View:
-    rows = [
+    bars = [
         {
             "label": shortened(line.label, _LONGEST_NAME),
             "title": shortened(line.label, LONGEST_TITLE),
@@ -281,7 +282,7 @@ def _(block: Parts) -> View:
         for line in block.rows
     ]
     key = [{"label": visible(text), "look": mark(meaning)} for meaning, text in block.key]
-    return _fields(block) | {"rows": rows, "key": key}
+    return _fields(block) | {"bars": bars, "key": key}
 
 
 @view.register

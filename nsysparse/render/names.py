@@ -25,11 +25,14 @@ def visible(text: str) -> str:
 
 def shortened(text: str, limit: int) -> str:
     """The visible text, cut in the middle where it is longer than `limit` characters."""
-    shown = visible(text)
-    if len(shown) <= limit:
-        return shown
     tail = min(_TAIL, limit // 3)
-    return f"{shown[: limit - tail - 1]}\u2026{shown[-tail:]}"
+    if len(text) > limit:  # no character is shown as less than one, so what lies between need not be looked at
+        shown, end = visible(text[:limit]), visible(text[-tail:])
+    else:
+        shown = end = visible(text)
+        if len(shown) <= limit:
+            return shown
+    return f"{shown[: limit - tail - 1]}\u2026{end[-tail:]}"
 
 
 def sentence(text: str) -> str:

@@ -19,6 +19,12 @@ def entities(text: str) -> str:
     return _ACTIVE.sub(lambda found: f"&#{ord(found[0])};", visible(text))
 
 
+def html(text: str) -> str:
+    """A sentence of ours inside a block of HTML, where Markdown is not read but mentions are."""
+    pieces = _MENTION.split(sentence(text).strip())
+    return "".join(entities(piece) + _INVISIBLE_SPACE * (place % 2) for place, piece in enumerate(pieces))
+
+
 def prose(text: str) -> str:
     """A sentence of ours, which may quote a name."""
     pieces = _MENTION.split(sentence(text).strip())

@@ -13,9 +13,7 @@ from nsysparse.document import (
     Waterfall,
     Way,
 )
-from nsysparse.render.marks import bar
-
-_BAR = 16
+from nsysparse.units import UNKNOWN
 
 
 @singledispatch
@@ -48,10 +46,7 @@ def _(block: Waterfall) -> Table:
 @as_table.register
 def _(block: Way) -> Table:
     longest = max((segment.value or 0 for segment in block.segments), default=0) or 1.0
-    rows = [
-        [Cell(segment.label), Cell(bar(segment.value, longest, _BAR), kind="command"), Cell(segment.text)]
-        for segment in block.segments
-    ]
+    rows = [[Cell(segment.label), _bar(segment.value, longest), Cell(segment.text)] for segment in block.segments]
     note = f"{block.bracket_text}."
     columns = [Column("Segment"), Column(""), Column("Time", "right")]
     return Table(block.caption, columns, rows, block.anchor, note)
@@ -70,10 +65,14 @@ def _(block: Parts) -> Table:
 def _(block: Histogram) -> Table:
     most = max(block.counts, default=0) or 1
     rows = [
-        [Cell(f"{low:,} to {high - 1:,}"), Cell(bar(count, most, _BAR), kind="command"), Cell(f"{count:,}")]
+        [Cell(f"{low:,} to {high - 1:,}"), _bar(count, most), Cell(f"{count:,}")]
         for count, low, high in zip(block.counts, block.edges, block.edges[1:], strict=False)
     ]
     bands = "; ".join(f"{band.label}: {band.text}" for band in block.bands)
     note = " ".join(part for part in (f"{bands}." if bands else "", block.note) if part)
     columns = [Column(block.x_title), Column(""), Column("Count", "right")]
     return Table(block.caption, columns, rows, block.anchor, note)
+
+
+def _bar(value: float | None, whole: float) -> Cell:
+    return Cell("" if value is not None else UNKNOWN, None if value is None else value / whole, kind="bar")

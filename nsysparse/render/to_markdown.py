@@ -1,10 +1,16 @@
-"""A report as GitHub-flavoured Markdown, for a comment or a file: the verdict first, tables folded below."""
+"""A report as GitHub-flavoured Markdown, for a comment or a file: the verdict first, what proves it folded below.
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import singledispatch
+A folded document (`sections.build_review`) has every section closed; of others what comes before a section's first
+table or figure stays open.
+"""
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache, singledispatch
+from types import MappingProxyType
+
+from nsysparse.analysis import ADVICE
 from nsysparse.document import (
-    SECTION_LEVEL,
     Abstention,
     BarChart,
     Block,
@@ -28,60 +34,116 @@ from nsysparse.document import (
     Way,
     is_command,
 )
+from nsysparse.errors import UsageError
+from nsysparse.render.budget import Part, choices, parts
 from nsysparse.render.figures import axis_end
 from nsysparse.render.marks import bar, levels
-from nsysparse.render.neutral import entities, name, prose
+from nsysparse.render.names import shortened
+from nsysparse.render.neutral import html, name, prose
 from nsysparse.render.tabled import as_table
-from nsysparse.units import significant
+from nsysparse.units import counted, significant
 
 MARKER = "<!-- nsysparse:report -->"
 """The hidden first line by which a bot finds its own comment again."""
 
 _LONGEST_COMMAND = 300
+_LONGEST_SAYING = 4000
+"""Longer texts quote names out of a file."""
+_LONGEST_SUMMARY = 160
 _BAR_WIDTH = 16
+_CELL_BAR_WIDTH = 12
 _ICONS = {"bad": "\U0001f534", "good": "\U0001f7e2", "doubt": "\U0001f7e1"}
 _NO_ICON = "\u26aa"
 _FOLDED_KINDS = (Table, ColumnChart, Heatmap, Definitions, Waterfall, Parts, RateBySize, Histogram, Lanes)
+_NO_IMAGES: Mapping[str, str] = MappingProxyType({})
 
 
-def render(document: Document) -> str:
-    """The report as Markdown with a final line end; the same document gives the same bytes."""
-    lines = [MARKER]
-    for blocks in _sections(document.blocks):
-        lines += _section(blocks)
-    lines.append(f"<sub>{prose(document.generator)} · {name(document.source)}</sub>")
-    return "\n".join(lines) + "\n"
+def render(document: Document, max_bytes: int = 0, images: Mapping[str, str] = _NO_IMAGES) -> str:
+    """The report as Markdown with a final line end; the same document gives the same bytes.
+
+    Args:
+        document: The report.
+        max_bytes: Of UTF-8. What does not fit is left out whole, in the order of `budget.choices`, and named; 0: no
+            limit.
+        images: Anchor of a figure → link to its picture, as it stands in Markdown.
+
+    Raises:
+        UsageError: Not even the verdict fits.
+    """
+    lead, sections = parts(document.blocks)
+    foot = f"<sub>{prose(document.generator)} · {name(document.source)}</sub>"
+
+    @cache  # a section is written once, however much else must go
+    def written(part: Part) -> str:
+        return "".join(f"{line}\n" for line in (_fold if document.folded else _section)(part, images))
+
+    sizes = []
+    for choice in choices(lead, sections):
+        shown = _shown(choice.lead.blocks, images)
+        if choice.left_out:
+            shown += [f"Left out to stay within {name('--max-bytes')}: {prose(' · '.join(choice.left_out))}.", ""]
+        text = "".join(
+            [f"{MARKER}\n", *(f"{line}\n" for line in shown), *(written(each) for each in choice.sections), f"{foot}\n"]
+        )
+        sizes.append(len(text.encode("utf-8")))
+        if not max_bytes or sizes[-1] <= max_bytes:
+            return text
+    raise UsageError(
+        f"--max-bytes {max_bytes}: the verdict alone takes {min(sizes):,} bytes.",
+        f"Say at least --max-bytes {min(sizes)}, or 0 for no limit.",
+    )
 
 
-def _sections(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """The blocks, a new list from each section heading on."""
-    section: list[Block] = []
+def _shown(blocks: Iterable[Block], images: Mapping[str, str]) -> list[str]:
+    """The blocks as lines, each figure below its picture."""
+    lines = []
     for block in blocks:
-        if isinstance(block, Heading) and block.level == SECTION_LEVEL and section:
-            yield section
-            section = []
-        section.append(block)
-    if section:
-        yield section
-
-
-def _section(blocks: Sequence[Block]) -> list[str]:
-    """What comes before the first table or figure stays open, the rest folds."""
-    cut = next((place for place, block in enumerate(blocks) if isinstance(block, _FOLDED_KINDS)), len(blocks))
-    shown, folded = blocks[:cut], blocks[cut:]
-    lines = [line for block in shown for line in _written(block)]
-    if folded:
-        lines += [f"<details><summary>{_summary(folded)}</summary>", ""]
-        lines += [line for block in folded for line in _written(block)]
-        lines += ["</details>", ""]
+        if picture := images.get(getattr(block, "anchor", "")):
+            lines += [f"![{prose(getattr(block, 'caption', ''))}]({picture})", ""]
+        lines += _written(block)
     return lines
 
 
-def _summary(blocks: Sequence[Block]) -> str:
-    captions = [
-        block.caption for block in blocks if isinstance(block, _FOLDED_KINDS) and not isinstance(block, Definitions)
+def _fold(part: Part, images: Mapping[str, str]) -> list[str]:
+    """A whole section behind a line that says what is in it."""
+    summary = f"<b>{html(part.title)}</b>{html(_contents(part))}"
+    blocks = [
+        replace(block, caption="") if isinstance(block, Table) and block.caption == part.title else block
+        for block in part.blocks
     ]
-    return entities(" · ".join(captions) or "Show")  # a block of HTML: Markdown is not read in it
+    return [f"<details><summary>{summary}</summary>", "", *_shown(blocks, images), "</details>", ""]
+
+
+def _contents(part: Part) -> str:
+    """Tables with their rows and figures by name; of a section that has neither, what it says."""
+    found = []
+    for block in part.blocks:
+        caption = getattr(block, "caption", "")
+        named = "" if caption == part.title else caption
+        if isinstance(block, Table):
+            rows = counted(len(block.rows), "row")
+            found.append(f"{named} ({rows})" if named else rows)
+        elif isinstance(block, Definitions):
+            found.append(counted(len(block.items), "term"))
+        elif named:
+            found.append(named)
+    if found:
+        return f": {' · '.join(found)}"
+    said = next((block.reason for block in part.blocks if isinstance(block, Abstention)), "")
+    return f": {shortened(said, _LONGEST_SUMMARY)}" if said else ""
+
+
+def _section(part: Part, images: Mapping[str, str]) -> list[str]:
+    """What comes before the first table or figure stays open, the rest folds."""
+    blocks = part.blocks
+    cut = next((place for place, block in enumerate(blocks) if isinstance(block, _FOLDED_KINDS)), len(blocks))
+    shown, folded = blocks[:cut], blocks[cut:]
+    lines = [*_written(Heading(part.title, part.anchor)), *_shown(shown, images)]
+    if folded:
+        captions = [caption for block in folded if (caption := getattr(block, "caption", ""))]
+        lines += [f"<details><summary>{html(' · '.join(captions) or 'Show')}</summary>", ""]
+        lines += [*_shown(folded, images), "</details>", ""]
+    return lines
 
 
 @singledispatch
@@ -103,11 +165,18 @@ def _(block: Paragraph) -> list[str]:
 @_written.register
 def _(block: Callout) -> list[str]:
     if block.kind == "notice":
-        return [f"> **{prose(block.title.capitalize())}.** {prose(block.text)}", ""]
+        return [f"> **{prose(block.title.capitalize())}.** {prose(shortened(block.text, _LONGEST_SAYING))}", ""]
     figures = " ".join(part for part in (block.figure, block.doubt) if part)
     basis = " · ".join(part for part in (figures, block.note) if part)
-    lines = [f"### {_ICONS.get(block.tone, _NO_ICON)} {prose(block.text)}", ""]
+    text, advice, command = shortened(block.text, _LONGEST_SAYING).partition(ADVICE)
+    lines = [f"### {_ICONS.get(block.tone, _NO_ICON)} {prose(text)}", ""]
+    lines += [f"{prose(advice)} {_advice(command)}", ""] if command else []
     return [*lines, prose(basis), ""] if basis else lines
+
+
+def _advice(text: str) -> str:
+    """A command is to be copied, anything else is read."""
+    return name(text, _LONGEST_COMMAND) if is_command(text) else prose(text)
 
 
 @_written.register
@@ -121,12 +190,16 @@ def _(block: Table) -> list[str]:
     head = "| " + " | ".join(prose(column.heading) for column in block.columns) + " |"
     rule = "|" + "|".join("--:" if column.align == "right" else ":--" for column in block.columns) + "|"
     rows = ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in block.rows]
-    lines = [f"**{prose(block.caption)}**", "", head, rule, *rows, ""]
+    is_said = block.caption in ("", block.columns[0].heading)
+    lines = [*([] if is_said else [f"**{prose(block.caption)}**", ""]), head, rule, *rows, ""]
     return [*lines, prose(block.dropped), ""] if block.dropped else lines
 
 
 def _cell(cell: Cell) -> str:
     """A command is kept whole to be copied, a name is cut in the middle."""
+    if cell.kind == "bar" and isinstance(cell.sort, float):
+        drawn = bar(cell.sort, 1, _CELL_BAR_WIDTH) if cell.sort > 0 else " " * _CELL_BAR_WIDTH
+        return f"`{drawn}` {prose(cell.text)}".rstrip()
     if cell.kind == "words" or not cell.text:
         return prose(cell.text)
     return name(cell.text, _LONGEST_COMMAND) if cell.kind == "command" else name(cell.text)
@@ -191,7 +264,7 @@ def _(block: Abstention) -> list[str]:
     lines = [prose(block.reason), ""]
     if not block.fix:
         return lines
-    return [*lines, name(block.fix, _LONGEST_COMMAND) if is_command(block.fix) else prose(block.fix), ""]
+    return [*lines, _advice(block.fix), ""]
 
 
 @_written.register

@@ -5,10 +5,11 @@ returns a stated abstention, never an empty table or figure.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from nsysparse.analysis import Analysis
-from nsysparse.document import Block, Document
+from nsysparse.document import Abstention, Block, Callout, Document
 from nsysparse.sections import (
     clocks,
     counters,
@@ -24,6 +25,7 @@ from nsysparse.sections import (
     path,
     quality,
     requests,
+    review,
     settings,
     sizes,
     timeline,
@@ -32,7 +34,7 @@ from nsysparse.sections import (
     whatif,
 )
 
-__all__ = ["SECTIONS", "build", "build_summary"]
+__all__ = ["SECTIONS", "build", "build_review", "build_summary"]
 
 SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
     {
@@ -79,6 +81,14 @@ SUMMARY = (
 def build(analysis: Analysis) -> Document:
     """The whole report as a document that any format can draw."""
     return _document(analysis, SECTIONS)
+
+
+def build_review(analysis: Analysis) -> Document:
+    """The answer and one table without a heading, then the sections: for a comment, which folds what has a heading."""
+    answer = [block for block in verdict.build(analysis) if isinstance(block, Callout | Abstention)]
+    rest = [name for name in SECTIONS if name != "verdict"]
+    whole = _document(analysis, rest)
+    return replace(whole, blocks=[*answer, *review.build(analysis), *whole.blocks], folded=True)
 
 
 def build_summary(analysis: Analysis) -> Document:

@@ -2,7 +2,11 @@
 
 import json
 import re
+from collections.abc import Callable
+from functools import cache
+from html import unescape
 from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
 
 import factories
 import pytest
@@ -10,9 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from nsysparse.analysis import Analysis
+from nsysparse.document import Document
 from nsysparse.render import FORMATS, neutral, to_html, to_json, to_markdown, to_text
 from nsysparse.render.names import sentence, shortened, unique, visible
-from nsysparse.sections import build
+from nsysparse.render.standalone import figures
+from nsysparse.sections import build, build_review
 
 HOSTILE = {
     "script": "</script><script>alert(1)</script>",
@@ -37,6 +44,9 @@ HOSTILE = {
     "invisible": "a\u200bb\ufeffc\u00add\U000e0041",
     "formula": "=1+1",
     "plotly": "<b>x</b><a href='javascript:alert(1)'>y</a><br>%{z}",
+    "marker": "<!-- nsysparse:report -->",
+    "marker-on-its-line": "a\n<!-- nsysparse:report -->\n--\\>",
+    "cell-and-link": "](https://evil.example) | x |\n|---|\n@user #1 ![](//evil.example)",
     "long": "A" * 3000,
     "long-mixed": '<"|`@#1\x1b\u202e' * 300,
 }
@@ -144,19 +154,34 @@ def markdown_tokens(text: str) -> list[tuple[str, str]]:
     return kinds
 
 
-def test_markdown_has_the_structure_of_a_harmless_name(name: str) -> None:
-    harmless = markdown_tokens(to_markdown.render(build(factories.hostile("harmless"))))
-    found = markdown_tokens(to_markdown.render(build(factories.hostile(name))))
+FORMS = {"whole": build, "review": build_review}
+
+
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest) -> Callable[[Analysis], Document]:
+    return FORMS[request.param]
+
+
+@cache
+def markdown(name: str, form: Callable[[Analysis], Document]) -> str:
+    return to_markdown.render(form(factories.hostile(name)))
+
+
+def test_markdown_has_the_structure_of_a_harmless_name(name: str, form: Callable[[Analysis], Document]) -> None:
+    harmless = markdown_tokens(markdown("harmless", form))
+    found = markdown_tokens(markdown(name, form))
     assert [each for each in found if each != ("html", "<wbr>")] == harmless
 
 
-def test_markdown_has_no_mention_link_or_issue_in_what_is_rendered(name: str) -> None:
+def test_markdown_has_no_mention_link_or_issue_in_what_is_rendered(
+    name: str, form: Callable[[Analysis], Document]
+) -> None:
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-    text = to_markdown.render(build(factories.hostile(name)))
+    text = markdown(name, form)
     html = parser.render(text)
-    outside_code = re.sub(r"<code>.*?</code>", "", html, flags=re.DOTALL)
+    outside_code = unescape(re.sub(r"<code>.*?</code>", "", html, flags=re.DOTALL))
     assert not re.search(r"@\w", outside_code)
-    assert not re.search(r"#\d", re.sub(r"&#\d+;", "", outside_code))
+    assert not re.search(r"#\d", outside_code)
     assert not re.search(r"GH-\d", outside_code)
     # GitHub links bare addresses from the source text, even inside code elements.
     assert not re.search(r"://\w|www\.\w|@\w", text)
@@ -164,13 +189,37 @@ def test_markdown_has_no_mention_link_or_issue_in_what_is_rendered(name: str) ->
     assert "<img" not in html
 
 
-def test_markdown_shows_no_character_that_acts_on_text(name: str) -> None:
-    assert not TERMINAL.search(to_markdown.render(build(factories.hostile(name))))
+def test_no_name_forges_the_markdown_marker(name: str, form: Callable[[Analysis], Document]) -> None:
+    text = markdown(name, form)
+    assert text.startswith(f"{to_markdown.MARKER}\n")
+    assert text.count(to_markdown.MARKER) == 1
+    html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    assert Skeleton(html).comments == [" nsysparse:report "]
 
 
-def test_markdown_lines_stay_lines(name: str) -> None:
-    lines = to_markdown.render(build(factories.hostile(name))).splitlines()
-    assert len(lines) == len(to_markdown.render(build(factories.hostile("harmless"))).splitlines())
+def test_markdown_shows_no_character_that_acts_on_text(name: str, form: Callable[[Analysis], Document]) -> None:
+    assert not TERMINAL.search(markdown(name, form))
+
+
+def test_markdown_lines_stay_lines(name: str, form: Callable[[Analysis], Document]) -> None:
+    assert len(markdown(name, form).splitlines()) == len(markdown("harmless", form).splitlines())
+
+
+def test_pictures_hold_every_name_as_text(name: str) -> None:
+    drawn = figures(build_review(factories.hostile(name)))
+    harmless = figures(build_review(factories.hostile("harmless")))
+    for found, plain in zip(drawn, harmless, strict=True):
+        assert not TERMINAL.search(found.svg)
+        tree = ET.fromstring(found.svg)  # noqa: S314 (our own file, which must hold no entity of its own)
+        tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
+        assert tags <= {"svg", "title", "style", "rect", "g", "defs", "pattern", "text", "line", "path"}
+        attributes = {key for element in tree.iter() for key in element.attrib}
+        assert not any(key.startswith("on") or "href" in key for key in attributes)
+        assert found.svg.count("<!--") == 1
+        assert (
+            found.svg.partition("<style>")[2].partition("</style>")[0]
+            == (plain.svg.partition("<style>")[2].partition("</style>")[0])
+        )
 
 
 @pytest.mark.parametrize("colour", [False, True])

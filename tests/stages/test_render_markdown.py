@@ -2,16 +2,29 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 
 import factories
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from nsysparse.analysis import Analysis
-from nsysparse.document import Abstention, Cell, Column, Document, Heading, Paragraph, Table
+from nsysparse.analysis import ADVICE, Analysis
+from nsysparse.document import (
+    SECTION_LEVEL,
+    Abstention,
+    Bar,
+    BarChart,
+    Callout,
+    Cell,
+    Column,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+)
 from nsysparse.render import to_markdown
-from nsysparse.sections import build
+from nsysparse.sections import build, build_review
 
 ANALYSES: dict[str, Callable[[], Analysis]] = {
     "rich": factories.rich,
@@ -27,8 +40,6 @@ def tokens(text: str) -> list[Token]:
 
 def shown(text: str) -> str:
     """What a reader sees: the rendered text without elements."""
-    from html import unescape
-
     html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     return unescape(re.sub(r"<[^>]*>", "", html))
 
@@ -108,3 +119,75 @@ def test_a_command_is_code_and_advice_is_text() -> None:
     lines = to_markdown.render(Document("t", "s", "g", told)).splitlines()
     assert "<code>nsys profile x</code>" in lines
     assert "Annotate it: docs/x.md" in lines
+
+
+# --- the form for a review --------------------------------------------------------------------------------------------
+
+
+def outside_folds(text: str) -> str:
+    return re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_a_review_has_one_open_table_of_ten_rows_at_most(name: str) -> None:
+    parsed = tokens(outside_folds(to_markdown.render(build_review(ANALYSES[name]()))))
+    tables = sum(token.type == "table_open" for token in parsed)
+    assert tables == (0 if name == "unknown" else 1)
+    assert sum(token.type == "tr_open" for token in parsed) <= 11
+    assert not [token for token in parsed if token.type == "heading_open" and token.tag != "h3"]
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_a_review_folds_every_section_behind_its_title(name: str) -> None:
+    document = build_review(ANALYSES[name]())
+    text = to_markdown.render(document)
+    titles = [block.text for block in document.blocks if isinstance(block, Heading) and block.level == SECTION_LEVEL]
+    assert [unescape(each) for each in re.findall(r"<summary><b>(.*?)</b>", text)] == titles
+    assert text.count("<details>") == text.count("\n</details>\n\n") == len(titles)
+
+
+def test_a_fold_says_how_many_rows_it_holds_or_why_it_holds_none() -> None:
+    text = to_markdown.render(build_review(factories.rich()))
+    assert "<b>Findings</b>: 1 row</summary>" in text
+    assert "<b>Requests</b>: 24 rows</summary>" in text
+    assert "Worst requests (10 rows)" in text
+    blocks = [Table("Open", [Column("a")], [[Cell("x")]], "o"), Heading("H", "h"), Abstention("s", "Because @me #1.")]
+    told = to_markdown.render(Document("t", "s", "g", blocks, folded=True))
+    assert "<b>H</b>: Because &#64;&#8203;me &#35;&#8203;1.</summary>" in told
+
+
+def test_bars_are_to_scale_and_nothing_is_no_bar() -> None:
+    rows = [
+        [Cell("whole", sort=1.0, kind="bar")],
+        [Cell("half", sort=0.5, kind="bar")],
+        [Cell("", sort=0.0, kind="bar")],
+    ]
+    text = to_markdown.render(Document("t", "s", "g", [Table("t", [Column("a")], rows, "t")]))
+    assert "| `████████████` whole |" in text
+    assert "| `██████      ` half |" in text
+    assert "| `            ` |" in text
+
+
+def test_pictures_stand_above_their_figures_and_nowhere_else() -> None:
+    document = build_review(factories.rich())
+    text = to_markdown.render(document, images={"links-chart": "https://h.example/a-links-chart.svg", "none": "x"})
+    assert text.count("![") == 1
+    lines = text.splitlines()
+    place = lines.index("![Throughput per link](https://h.example/a-links-chart.svg)")
+    assert lines[place + 2].startswith("| Throughput per link |")
+    images = [child for token in tokens(text) for child in token.children or [] if child.type == "image"]
+    assert [image.attrs["src"] for image in images] == ["https://h.example/a-links-chart.svg"]
+
+
+def test_a_picture_whose_caption_is_hostile_stays_one_picture() -> None:
+    chart = BarChart("](javascript:x) ![", "GB/s", [Bar("a", 1.0, "1")], "c")
+    text = to_markdown.render(Document("t", "s", "g", [chart]), images={"c": "c.svg"})
+    images = [child for token in tokens(text) for child in token.children or [] if child.type == "image"]
+    assert [(image.attrs["src"], image.content) for image in images] == [("c.svg", r"\](javascript:x) !\[")]
+
+
+def test_a_verdicts_command_can_be_copied() -> None:
+    block = Callout("verdict", "t", f"Nothing found.{ADVICE}nsys profile --trace=cuda_x")
+    text = to_markdown.render(Document("t", "s", "g", [block]))
+    assert "<code>nsys profile --trace=cuda&#95;x</code>" in text
+    assert "### ⚪ Nothing found.\n" in text

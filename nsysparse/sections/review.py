@@ -1,0 +1,163 @@
+"""What a reviewer sees before unfolding anything: where the time goes, in at most ten rows, and what is worth most."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nsysparse.analysis import Analysis, Finding, Link, Request, Totals
+from nsysparse.document import Block, Cell, Column, Paragraph, Table
+from nsysparse.units import (
+    FINEST_PERCENT,
+    NS_PER_MS,
+    UNKNOWN,
+    human_ns,
+    human_rate,
+    human_share,
+    significant,
+    within,
+)
+
+MOST_ROWS = 10
+MOST_FINDINGS = 2
+_PART = "\u2013 "
+"""Before what is a part of the row above."""
+
+_SEGMENTS = (
+    ("kv_gap_ms", "KV gap"),
+    ("handoff_ms", f"{_PART}hand-off"),
+    ("transfer_span_ms", f"{_PART}transfer"),
+    ("ready_to_decode_ms", f"{_PART}ready to decode"),
+    ("queue_ms", "Queue"),
+    ("prefill_ms", "Prefill"),
+    ("first_decode_ms", "First decode step"),
+)
+"""The KV gap with its parts, then what the rest of the way consists of, by the names of the summary's metrics."""
+_RATES = {"wire": "Wire rate", "delivered": "Delivered rate", "kernel": "Rate over whole kernels"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A label, its value with unit, how long its bar is (0 to 1, None: it has no whole), and what there is to add."""
+
+    label: str
+    value: str
+    length: float | None
+    remark: str = ""
+
+
+def build(analysis: Analysis) -> list[Block]:
+    """The table without a heading, so that it stands open, and a line of findings; either only where it is known."""
+    segments = list(_segments(analysis))
+    rows = [
+        *(segments or _transfers(analysis.totals)),
+        *_on_wire(analysis.totals, is_alone=bool(segments)),
+        *_rate(analysis.links),
+        *_decode_idle(analysis),
+    ]
+    of = "median per request" if segments else "all transfers"
+    blocks: list[Block] = [_table(rows[:MOST_ROWS], of)] if rows else []
+    if segments:
+        blocks.append(Paragraph("Each median is taken on its own, so rows do not add up.", "muted"))
+    if worth := [_told(each) for each in analysis.findings if each.cost_ns][:MOST_FINDINGS]:
+        blocks.append(Paragraph(f"Worth most: {' · '.join(worth)}"))
+    return blocks
+
+
+def _table(rows: Sequence[_Row], of: str) -> Table:
+    caption = f"Where the time goes, {of}"
+    columns = [Column(caption), Column("", "right"), Column("")]
+    cells = [
+        [
+            Cell(row.label),
+            Cell(row.value),
+            Cell(row.remark) if row.length is None else Cell(row.remark, sort=row.length, kind="bar"),
+        ]
+        for row in rows
+    ]
+    return Table(caption, columns, cells, "review")
+
+
+def _segments(analysis: Analysis) -> Iterator[_Row]:
+    """Medians of the requests' ways to the first token, on one axis."""
+    found = [(name, label, analysis.summary.get(name)) for name, label in _SEGMENTS]
+    known = [(name, label, spread.p50) for name, label, spread in found if spread and spread.p50 is not None]
+    longest = max((value for *_, value in known), default=0.0)
+    for name, label, value in known:
+        told = within(value, _doubt_ms(analysis.requests, name))
+        yield _Row(label, f"{told} ms", value / longest if longest else 0.0)
+
+
+def _doubt_ms(requests: Sequence[Request], name: str) -> float:
+    """How far a segment may be off in any request."""
+    field = name.removesuffix("_ms") + "_ns"
+    return max((request.uncertainties.get(field, 0) for request in requests), default=0) / NS_PER_MS
+
+
+def _transfers(totals: Totals) -> Iterator[_Row]:
+    """Where no request's way is known: the time of the transfers, and how much of it compute hides."""
+    whole = totals.time_ns
+    if not whole:
+        return
+    yield _Row("Transfer time", human_ns(whole), 1.0, "a sum: overlapping transfers count each")
+    for label, part in ((f"{_PART}exposed", totals.exposed_ns), (f"{_PART}behind compute", totals.overlapped_ns)):
+        if part is not None:
+            yield _Row(label, human_ns(part), part / whole, _rest(totals.exposure_known_share))
+
+
+def _on_wire(totals: Totals, *, is_alone: bool) -> Iterator[_Row]:
+    """How much of the transfer time is known to be on the wire."""
+    if totals.wire_ns is None or not totals.time_ns:
+        return
+    share = totals.wire_ns / totals.time_ns
+    rest = _rest(totals.wire_known_share)
+    if is_alone:
+        remark = "; ".join(part for part in ("of transfer time", rest) if part)
+        yield _Row("Transfers: on the wire", human_share(share), share, remark)
+        return
+    yield _Row(f"{_PART}on the wire", human_ns(totals.wire_ns), share, rest)
+    if totals.peer_wait_ns is not None:
+        yield _Row(
+            f"{_PART}waiting for the peer", human_ns(totals.peer_wait_ns), totals.peer_wait_ns / totals.time_ns, rest
+        )
+
+
+def _rest(known: float | None) -> str:
+    return "" if known is None or known >= 1 else f"{human_share(1 - known)} not told apart"
+
+
+def _rate(links: Sequence[Link]) -> Iterator[_Row]:
+    """The link with most bytes among those whose ends are known, which the verdict names too."""
+    real = [link for link in links if UNKNOWN not in (link.src, link.dst)]
+    busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key, link.transport), default=None)
+    if busiest is None or busiest.headline_gb_s is None:
+        return
+    rate = busiest.headline_gb_s
+    value = human_rate(rate)
+    label = _RATES.get(busiest.headline_basis or "", "Rate")
+    whole = max(busiest.peak_gb_s or 0.0, busiest.practical_gb_s or 0.0)
+    references = [f"{busiest.peak_gb_s:.4g} GB/s line rate"] if busiest.peak_gb_s else []
+    references += [f"ceiling {significant(busiest.practical_gb_s)}"] if busiest.practical_gb_s else []
+    remark = f"of {', '.join(references)}" if references else "no line rate to compare with"
+    if whole and rate > whole:
+        remark += ": faster than the link can be, so bytes, pairing or link are wrong"
+    if len(links) > 1:
+        label += " of the link with most bytes"
+    yield _Row(label, f"≥ {value}" if busiest.headline_is_bound else value, rate / whole if whole else None, remark)
+
+
+def _decode_idle(analysis: Analysis) -> Iterator[_Row]:
+    """Time without compute on decode devices while KV was on its way, of all of which that is known."""
+    known = [(each, each.idle_while_pending_ns) for each in analysis.decode or ()]
+    told = [(each, idle) for each, idle in known if idle is not None]
+    active = sum(each.active_ns for each, _ in told)
+    if not active:
+        return
+    share = sum(idle for _, idle in told) / active
+    doubt = sum(each.uncertainty_ns or 0 for each, _ in told) / active * 100
+    value = human_share(share) if doubt < FINEST_PERCENT else f"{within(share * 100, doubt)} %"
+    yield _Row("Decode idle for KV", value, share, "of decode GPU time")
+
+
+def _told(finding: Finding) -> str:
+    """A finding's title with its cost, where the title does not have it."""
+    cost = human_ns(finding.cost_ns)
+    return finding.title if cost in finding.title else f"{finding.title} ({cost})"
