@@ -12,12 +12,14 @@ from nsysparse.document import Document
 from nsysparse.render import to_html
 from nsysparse.sections import build
 
-MADE: Mapping[str, Callable[[], Analysis]] = MappingProxyType({
-    "rich": factories.rich,
-    "unknown": factories.unknown,
-    "small": factories.small,
-    "sizeless": factories.sizeless,
-})
+MADE: Mapping[str, Callable[[], Analysis]] = MappingProxyType(
+    {
+        "rich": factories.rich,
+        "unknown": factories.unknown,
+        "small": factories.small,
+        "sizeless": factories.sizeless,
+    }
+)
 SAMPLED = ("pd-oneprofile", "pd-transports", "pd-two-hosts")
 """Synthetic sample traces, or runs of several, as the manifest names them."""
 ALL = (*MADE, *SAMPLED)
