@@ -91,4 +91,4 @@ lock:  ## resolve the lock files again (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock --python-version 3.11 -c requirements.lock requirements-build.in
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache reports/*.html
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .artefacts reports/*.html

@@ -659,12 +659,14 @@ def unknown() -> Analysis:
 
 
 def hostile(name: str) -> Analysis:
-    """A rich analysis in which every text that can come from a trace or a server is `name`."""
-    base = rich(requests=3, layers=4, ids=[name])
+    """A rich analysis in which every text that can come from a trace, a server or a benchmark is or holds `name`."""
+    base = rich(requests=3, layers=4, ids=[name, f"{name} 1", f"{name} 2"])
+    ends = {"link_key": name, "link_name": name, "src": name, "dst": name, "communicator": name}
     return replace(
         base,
         traces=(
             trace(
+                trace_id=name,
                 file=name,
                 nsys_version=name,
                 schema_version=name,
@@ -681,13 +683,14 @@ def hostile(name: str) -> Analysis:
         decode=(decode_device(trace_id=name, gpu=name),),
         prefill=(prefill_device(trace_id=name, gpu=name),),
         whatif=(WhatIf(name, 2, 1, 1, None, 1, name, name),),
-        links=(link(link_key=name, link_name=name, src=name, dst=name, communicator=name, peak_source=name),),
+        links=(link(**ends, peak_source=name, practical_source=name),),
         ports=(Port(name, 0, name, "egress", 1, 1, 1.0, name),),
         counters=(CounterCheck(name, "gpu_metrics", name, name, "egress", 1, 1, 1, 1.0, name),),
         lengths=None if base.lengths is None else replace(base.lengths, critical_link=name),
         message_sizes=(MessageSize(name, "nccl", 1024, 1, None, None),),
         excluded=(Excluded("other", name, 1, 1, 1, 1, 1),),
-        findings=(Finding("x", "wire", "low", name, name, 1_000_000, name),),
+        theory=Theory(1, 1, (LinkTheory(name, 1, 1, {"low": 1, "high": 2}),)),
+        findings=(Finding("x", "wire", "low", name, name, 1_000_000, name, (name,)),),
         reasons=(Reason(f"/requests/{name}", "x", name, name),),
         warnings=(AnalysisWarning("x", name, 1),),
     )

@@ -1,0 +1,109 @@
+"""All that the document holds is on the page: each figure with marks and caption, each table with its rows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from browsing import Opened, OpenReport, plain, quiet
+from reported import ALL, Report
+
+from nsysparse.document import BarChart, ColumnChart, Heading, Heatmap, Table
+from nsysparse.render.names import visible
+
+Reports = Callable[[str], Report]
+
+# Shapes with a size that can be seen, and pictures as plotly paints them. Patterns are paint, and keys are lists.
+_MARKS = """(id) => Array.from(document.getElementById(id).querySelectorAll("svg :is(path, rect, circle, line, image)"))
+  .filter((mark) => !mark.closest("defs, ul") && mark.checkVisibility({ visibilityProperty: true }))
+  .map((mark) => mark.getBoundingClientRect())
+  .filter((box) => box.width > 0.5 || box.height > 0.5).length"""
+# What a screen reader would announce a table as, its headings, and of each row whether it can be seen.
+_TABLES = """(anchors) => anchors.map((anchor) => document.getElementById(anchor)).map((place) => {
+  const table = place && (place.matches("table") ? place : place.querySelector("table"));
+  if (!table) return null;
+  const labels = (table.getAttribute("aria-labelledby") || "").split(" ").map((id) => document.getElementById(id));
+  return {
+    name: labels.map((label) => label && label.textContent).join(" ") || (table.caption && table.caption.textContent),
+    headings: Array.from(table.tHead.rows[0].cells, (cell) => cell.innerText),
+    rows: Array.from(table.tBodies).flatMap((body) => Array.from(body.rows, (row) => row.checkVisibility())),
+  };
+})"""
+_IDS = "(all) => all.map((each) => each.id)"
+
+
+def figures(of: Report) -> list[Any]:
+    """The document's blocks with an anchor that are no headings and no tables: figures of all kinds."""
+    return [
+        block for block in of.document.blocks if hasattr(block, "anchor") and not isinstance(block, Heading | Table)
+    ]
+
+
+def tables(of: Report) -> list[Table]:
+    return [block for block in of.document.blocks if isinstance(block, Table)]
+
+
+def words_of(figure: Any) -> list[str]:
+    """What a figure must say beside or in its picture, of the kinds of which that is certain."""
+    if isinstance(figure, BarChart):
+        return [bar.text for bar in figure.bars]
+    if isinstance(figure, ColumnChart):
+        return [each.label for each in figure.series]
+    if isinstance(figure, Heatmap):
+        return [getattr(figure, "unit", None) or figure.views[0].unit]
+    return []
+
+
+def assert_drawn(opened: Opened, of: Report) -> None:
+    """Figures in the document's order, each with its marks, its caption and its words."""
+    assert opened.page.eval_on_selector_all("figure[id]", _IDS) == [figure.anchor for figure in figures(of)]
+    for figure in figures(of):
+        drawn = opened.page.locator(f'[id="{figure.anchor}"]')
+        assert opened.page.evaluate(_MARKS, figure.anchor) > 0, figure.anchor
+        assert plain(visible(figure.caption)) in plain(drawn.locator("figcaption").first.inner_text())
+        text = plain(drawn.text_content() or "")
+        assert [word for word in words_of(figure) if plain(visible(word)) not in text] == [], figure.anchor
+
+
+def assert_tabled(opened: Opened, of: Report) -> None:
+    """Tables, each with its name, its headings and all its rows to be seen."""
+    found = opened.page.evaluate(_TABLES, [block.anchor for block in tables(of)])
+    for block, drawn in zip(tables(of), found, strict=True):
+        assert drawn is not None, block.anchor
+        assert plain(drawn["name"]) == plain(visible(block.caption))
+        assert [plain(text) for text in drawn["headings"]] == [plain(visible(each.heading)) for each in block.columns]
+        assert drawn["rows"] == [True] * len(block.rows), block.anchor
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_figure_and_every_table_is_on_the_page(open_report: OpenReport, report: Reports, name: str) -> None:
+    of = report(name)
+    opened = open_report(of.path)
+    opened.unfold()
+    quiet(opened)
+    assert_drawn(opened, of)
+    assert_tabled(opened, of)
+
+
+@pytest.mark.parametrize("name", ["rich", "unknown", "pd-two-hosts"])
+def test_page_stands_without_scripts(open_report: OpenReport, report: Reports, name: str) -> None:
+    of = report(name)
+    opened = open_report(of.path, scripts=False)
+    opened.unfold()
+    quiet(opened)
+    assert_drawn(opened, of)
+    assert_tabled(opened, of)
+    assert opened.page.get_by_role("main").get_by_role("button").count() == 0  # nothing that would do nothing
+
+
+def test_only_scripts_make_figures_interactive(open_report: OpenReport, report: Reports) -> None:
+    """Where they are on, what plotly drew stands in place of the picture that stood before."""
+    of = report("rich")
+    maps = [figure.anchor for figure in figures(of) if isinstance(figure, Heatmap)]
+    assert maps
+    for scripts in (True, False):
+        page = open_report(of.path, scripts=scripts).page
+        for anchor in maps:
+            pictures = page.locator(f'[id="{anchor}"]').locator(":is(svg, canvas):visible")
+            painted = page.locator(f'[id="{anchor}"] .js-plotly-plot image[*|href^="data:image/png"]')
+            assert painted.count() == int(scripts)
+            assert pictures.count() > 0
