@@ -232,14 +232,17 @@ _OF_REQUESTS = {
     "prefill_ms": "prefill_ns", "transfer_span_ms": "transfer_span_ns", "first_decode_ms": "first_decode_ns",
     "path_ms": "path_ns",
 }  # fmt: skip
+_OF_SPANS = {"span_wire_ms": "wire_ns", "span_peer_wait_ms": "peer_wait_ns", "span_gap_ms": "gap_ns"}
+"""What a request's transfer span was made of, on the rank that finished last."""
 
 
 def _of_requests(found: Sequence[Request]) -> dict[str, Distribution | None]:
     """Distributions over the requests of which each is known."""
     shares = pl.Series([request.kv_gap_share for request in found], dtype=pl.Float64)
+    times = {name: [getattr(request, column) for request in found] for name, column in _OF_REQUESTS.items()}
+    times |= {name: [(request.span or {}).get(part) for request in found] for name, part in _OF_SPANS.items()}
     return {"kv_gap_share": distribution(shares)} | {
-        name: distribution(pl.Series([getattr(request, column) for request in found], dtype=pl.Int64) / NS_PER_MS)
-        for name, column in _OF_REQUESTS.items()
+        name: distribution(pl.Series(values, dtype=pl.Int64) / NS_PER_MS) for name, values in times.items()
     }
 
 
