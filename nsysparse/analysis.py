@@ -38,6 +38,8 @@ has it (“Time Synchronization”)."""
 class Verdict:
     """The run's one answer. `state` is ok, over, unresolved or unknown; `value` is the p50 of kv_gap_share.
 
+    `text` says it in one sentence, after which `ADVICE` may name what would change it; `detail` has what more is known:
+    over how many requests, what moved, and why a rate is not known, at length.
     Of `request_count` requests the share of `known_count` is known; of these `over_count` are over the threshold and
     `unresolved_count` may be, as far as clocks can tell. `cut_count` are cut by the capture's beginning or end.
     """
@@ -53,6 +55,7 @@ class Verdict:
     request_count: int | None = None
     unresolved_count: int | None = None
     cut_count: int | None = None
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

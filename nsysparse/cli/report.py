@@ -20,7 +20,6 @@ from nsysparse.render.budget import COMMENT_BYTES
 if TYPE_CHECKING:
     from nsysparse.analysis import Analysis
 
-SUMMARY_ROWS = 5
 EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 
 
@@ -149,7 +148,7 @@ def _summary(analysis: "Analysis") -> str:
 
     shown = sys.stdout.isatty()
     room = get_terminal_size().columns if shown else WIDTH  # a pipe gets the same bytes wherever it is
-    return render(build_summary(analysis), colour=shown, most_rows=SUMMARY_ROWS, width=room)
+    return render(build_summary(analysis), colour=shown, width=room)
 
 
 def _rendered(analysis: "Analysis", chosen: str) -> str:

@@ -30,6 +30,7 @@ from nsysparse.metrics.cases import Case, cases
 from nsysparse.metrics.counters import plausibility
 from nsysparse.metrics.decode import decode_devices
 from nsysparse.metrics.findings import Grounds, differs, findings
+from nsysparse.metrics.gap_part import largest_part
 from nsysparse.metrics.gap_reasons import with_gap_reason
 from nsysparse.metrics.gap_verdict import gap_verdict
 from nsysparse.metrics.journeys import Journeys, with_ways
@@ -93,11 +94,13 @@ def assemble(
     off = sum(differs(request) for request in found_requests)
     if off:
         anomalies = anomalies + Counter({"bytes-differ-from-model": off})
-    gap = gap_verdict(found_requests, journeys.threshold)
+    roles = {facts.role for facts in traces}
+    gap = gap_verdict(found_requests, journeys.threshold, roles)
+    part = largest_part(known_gaps, found_requests)
     decode, prefill = decode_devices(measured, journeys), prefill_devices(measured, journeys)
     analysis = Analysis(
         nsysparse=__version__,
-        verdict=verdict(gap, found_totals, found_links, left_out, traces),
+        verdict=verdict(gap, found_totals, found_links, left_out, traces, part),
         notice=notice,
         traces=tuple(traces),
         settings=settings,
@@ -126,7 +129,7 @@ def assemble(
         prompts=by_prompt(found_requests),
         worst=_worst(found_requests),
     )
-    why = with_gap_reason(_reasons(analysis), found_requests, analysis.clocks)
+    why = with_gap_reason(_reasons(analysis), found_requests, analysis.clocks, roles)
     return replace(analysis, reasons=_with_command(why, analysis.links, measured, known))
 
 
@@ -229,14 +232,17 @@ _OF_REQUESTS = {
     "prefill_ms": "prefill_ns", "transfer_span_ms": "transfer_span_ns", "first_decode_ms": "first_decode_ns",
     "path_ms": "path_ns",
 }  # fmt: skip
+_OF_SPANS = {"span_wire_ms": "wire_ns", "span_peer_wait_ms": "peer_wait_ns", "span_gap_ms": "gap_ns"}
+"""What a request's transfer span was made of, on the rank that finished last."""
 
 
 def _of_requests(found: Sequence[Request]) -> dict[str, Distribution | None]:
     """Distributions over the requests of which each is known."""
     shares = pl.Series([request.kv_gap_share for request in found], dtype=pl.Float64)
+    times = {name: [getattr(request, column) for request in found] for name, column in _OF_REQUESTS.items()}
+    times |= {name: [(request.span or {}).get(part) for request in found] for name, part in _OF_SPANS.items()}
     return {"kv_gap_share": distribution(shares)} | {
-        name: distribution(pl.Series([getattr(request, column) for request in found], dtype=pl.Int64) / NS_PER_MS)
-        for name, column in _OF_REQUESTS.items()
+        name: distribution(pl.Series(values, dtype=pl.Int64) / NS_PER_MS) for name, values in times.items()
     }
 
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from nsysparse.document import Cell, Column, Table, Tone
+from nsysparse.render.marks import bar
 from nsysparse.render.names import sentence, shortened, unbroken, visible
 
 _GAP = "  "
+_BAR = 22
 _LONGEST_NAME, _SHORTEST_NAME = 36, 16
 _JOINT = "\x00"
 """Holds a number and its unit together while lines are broken; no visible text has it."""
@@ -123,7 +125,9 @@ def _head(heads: Sequence[Sequence[str]], columns: Sequence[Column], widths: dic
 
 
 def _shown(cell: Cell) -> str:
-    """A command is to be copied, so it wraps; a name is cut in the middle."""
+    """A command is to be copied, so it wraps; a name is cut in the middle; a meter without words is a bar."""
+    if not cell.text and cell.meter is not None:
+        return bar(cell.meter.value, cell.meter.end, _BAR)
     if cell.kind == "words":
         return sentence(cell.text)
     return visible(cell.text) if cell.kind == "command" else shortened(cell.text, _LONGEST_NAME)

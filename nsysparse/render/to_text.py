@@ -1,7 +1,7 @@
 """A report as plain text: the verdict on the first line, then what fits a terminal or a log, at most 100 wide.
 
-It is a summary. Explanations (muted paragraphs), folded tables, heatmaps and definitions stay with the other formats;
-the last line names them.
+Explanations (muted paragraphs), folded tables, heatmaps and definitions stay with the other formats; the last line
+names them.
 """
 
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ class Frame:
 
 
 def render(document: Document, *, colour: bool = False, most_rows: int = MOST_ROWS, width: int = WIDTH) -> str:
-    """The summary with a final line end.
+    """The text with a final line end.
 
     Args:
         document: What to write.
@@ -69,9 +69,14 @@ def render(document: Document, *, colour: bool = False, most_rows: int = MOST_RO
     lines: list[Line] = []
     heading: Heading | None = None
     left_out: list[str] = []
+    is_first = True
     for block in document.blocks:
         if isinstance(block, Heading):
-            heading = block
+            heading, is_first = block, False
+            continue
+        if is_first and isinstance(block, Paragraph):
+            # What belongs to the verdict explains nothing: it is part of the answer.
+            lines += _wrapped(frame, block.text, block.tone, "")
             continue
         if isinstance(block, Heatmap) or (isinstance(block, Table) and block.folded):
             left_out.append(visible(block.caption))
@@ -79,15 +84,24 @@ def render(document: Document, *, colour: bool = False, most_rows: int = MOST_RO
         written = _written(block, frame)
         if written and heading:
             # A heading waits until something of its section is shown.
-            lines += [text_line(""), text_line(visible(heading.text).upper(), is_strong=True)]
-            if isinstance(block, Table) and block.caption == heading.text:
+            if isinstance(block, (Table, Ranking)) and block.caption == heading.text:
                 written = written[_CAPTION_LINES:]
+            lines += [text_line(""), *_headed(visible(heading.text).upper(), written)]
             heading = None
-        lines += written
+        else:
+            lines += written
     if left_out:
-        note = f"Not in this summary: {'; '.join(left_out)} (-f html or -f markdown)."
+        note = f"Not in here: {'; '.join(left_out)} (-f html or -f markdown)."
         lines += [text_line(""), *_wrapped(frame, note, "muted", "")]
     return _styled(lines) if colour else "".join(line.plain() + "\n" for line in lines)
+
+
+def _headed(title: str, lines: list[Line]) -> list[Line]:
+    """The lines under a title, which stands in the first of them where that has room: titles of columns further on."""
+    first = lines[0].plain() if lines else ""
+    if first and not first[: len(title) + len(_INDENT)].strip():
+        return [Line([Span(title, is_strong=True), Span(first[len(title) :], "muted")]), *lines[1:]]
+    return [text_line(title, is_strong=True), *lines]
 
 
 def _styled(lines: Iterable[Line]) -> str:

@@ -28,6 +28,7 @@ from nsysparse.sections import (
     review,
     settings,
     sizes,
+    summary,
     timeline,
     totals,
     verdict,
@@ -62,25 +63,9 @@ SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
 )
 
 
-# What somebody at a terminal reads first; the page has the rest.
-SUMMARY = (
-    "verdict",
-    "totals",
-    "findings",
-    "path",
-    "whatif",
-    "links",
-    "layers",
-    "devices",
-    "requests",
-    "coverage",
-    "clocks",
-)
-
-
 def build(analysis: Analysis) -> Document:
     """The whole report as a document that any format can draw."""
-    return _document(analysis, SECTIONS)
+    return _document(analysis, (block for section in SECTIONS.values() for block in section(analysis)))
 
 
 def build_review(analysis: Analysis) -> Document:
@@ -92,11 +77,10 @@ def build_review(analysis: Analysis) -> Document:
 
 
 def build_summary(analysis: Analysis) -> Document:
-    """The answer, its main figures, and what may make them wrong."""
-    return _document(analysis, SUMMARY, quality.warned(analysis))
+    """The answer and its main figures on one screen, for a terminal."""
+    return _document(analysis, summary.build(analysis))
 
 
-def _document(analysis: Analysis, names: Iterable[str], more: Iterable[Block] = ()) -> Document:
+def _document(analysis: Analysis, blocks: Iterable[Block]) -> Document:
     source = " + ".join(trace.file for trace in analysis.traces)
-    blocks = [*(block for name in names for block in SECTIONS[name](analysis)), *more]
-    return Document(verdict.headline(analysis.verdict), source, f"nsysparse {analysis.nsysparse}", blocks)
+    return Document(verdict.headline(analysis.verdict), source, f"nsysparse {analysis.nsysparse}", list(blocks))

@@ -43,11 +43,6 @@ def build(analysis: Analysis) -> list[Block]:
     return blocks
 
 
-def warned(analysis: Analysis) -> list[Block]:
-    """The warnings alone; nothing where there are none."""
-    return [Heading("Warnings", "warned"), _warnings(analysis.warnings)] if analysis.warnings else []
-
-
 def _traces(traces: Sequence[TraceFacts]) -> Table:
     durations = [trace.duration_ns for trace in traces]
     columns = [

@@ -1,7 +1,7 @@
 """The run's one answer, and what the reader must know before any number."""
 
 from nsysparse.analysis import Analysis, Verdict
-from nsysparse.document import Abstention, Block, Callout, Tone
+from nsysparse.document import Abstention, Block, Callout, Paragraph, Tone
 from nsysparse.sections.absence import reason
 from nsysparse.units import FINEST_PERCENT, UNKNOWN, counted, human_share, within
 
@@ -48,6 +48,8 @@ def build(analysis: Analysis) -> list[Block]:
     verdict = analysis.verdict
     title, tone = _STATES[verdict.state]
     blocks: list[Block] = [Callout("verdict", title, verdict.text, tone, *_figure(verdict), _basis(verdict))]
+    if verdict.detail:
+        blocks.append(Paragraph(verdict.detail, "muted"))
     if analysis.notice is not None:
         message = analysis.notice.message
         blocks.append(Callout("notice", analysis.notice.code, f"{message[:1].upper()}{message[1:]}", "doubt"))

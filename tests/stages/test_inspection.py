@@ -213,23 +213,22 @@ def test_nothing_found_says_where_it_was_looked_for_and_what_leaves_no_row(tmp_p
     scene.thread.push_pop("forward", 1, 2)
     scene.process.kernel("gemm", 10, 20, launch=scene.thread.launch(1, 3))
     scene.copy("DtoD", 9, 300)
-    text = analyse([scene.write(tmp_path)]).verdict.text
-    assert text.startswith(
+    found = analyse([scene.write(tmp_path)]).verdict
+    assert found.text.startswith(
         "No KV transfer found among copies and NVTX ranges, which were recorded;"
-        " calls of NCCL, requests of NIXL and operations of UCX were not. "
+        " calls of NCCL, requests of NIXL and operations of UCX were not."
+        " To change that: NIXL_TRACE_BACKENDS=nvtx nsys profile "
     )
-    assert "Mooncake" in text
-    assert "docs/reference/convention.md" in text
-    assert "To change that: NIXL_TRACE_BACKENDS=nvtx nsys profile " in text
-    assert "does not read" not in text
+    assert "Mooncake" in found.detail
+    assert "docs/reference/convention.md" in found.detail
+    assert "does not read" not in found.text + found.detail
 
 
 def test_graphs_recorded_whole_are_named_where_nothing_was_found(tmp_path: Path) -> None:
     scene = Scene()
     scene.thread.push_pop("forward", 1, 2)
     scene.process.graph(30, 40, launch=scene.thread.launch(21, 23))
-    text = analyse([scene.write(tmp_path)]).verdict.text
-    assert "1 CUDA graph launch was recorded whole" in text
+    assert "1 CUDA graph launch was recorded whole" in analyse([scene.write(tmp_path)]).verdict.detail
 
 
 def test_sizes_that_nixl_lacks_are_not_blamed_on_nccl(tmp_path: Path) -> None:
