@@ -62,6 +62,9 @@ SECTIONS: Mapping[str, Callable[[Analysis], list[Block]]] = MappingProxyType(
     }
 )
 
+_ANSWER = ("verdict", "overview")
+"""What stands before the first heading; a comment has another form of it."""
+
 
 def build(analysis: Analysis) -> Document:
     """The whole report as a document that any format can draw."""
@@ -71,9 +74,8 @@ def build(analysis: Analysis) -> Document:
 def build_review(analysis: Analysis) -> Document:
     """The answer and one table without a heading, then the sections: for a comment, which folds what has a heading."""
     answer = [block for block in verdict.build(analysis) if isinstance(block, Callout | Abstention)]
-    rest = [name for name in SECTIONS if name != "verdict"]
-    whole = _document(analysis, rest)
-    return replace(whole, blocks=[*answer, *review.build(analysis), *whole.blocks], folded=True)
+    rest = [block for name, section in SECTIONS.items() if name not in _ANSWER for block in section(analysis)]
+    return replace(_document(analysis, [*answer, *review.build(analysis), *rest]), folded=True)
 
 
 def build_summary(analysis: Analysis) -> Document:
