@@ -339,8 +339,8 @@ class Lane:
 class TimelineLevel:
     """The marks of one level of detail, a column each, sorted by lane and start.
 
-    A mark takes in what follows it on its lane, of its kind, less than `merged_below_ns` after all of it has ended; at 0
-    only what overlaps is one mark. `lane`, `kind` and `request` are indices into `Timeline.lanes`, `Timeline.kinds` and
+    A mark takes in what follows it on its lane, of its kind, within `merged_below_ns` of the end of all of it, as far as
+    `metrics.levels` says; at 0 only what overlaps is one mark. `lane`, `kind` and `request` are indices into `Timeline.lanes`, `Timeline.kinds` and
     `Analysis.requests`; `request` is None where a mark holds several requests, or something of none. `busy_ns` is how
     much of a mark is covered by what it holds, `count` is how many stretches that are.
     """

@@ -33,6 +33,7 @@ STRETCH = {
 """The columns of what is drawn: `gpu` is null where no device is known, `process` only told there; `lane` is one of
 `LANES`, `kind` of `KINDS`; times are null where none is known; `request_id` unless it is one request's alone."""
 _UNIT = ["trace_id", "unit"]
+_PLACE = ["trace_id", "gpu", "process", "lane"]
 
 
 def stretches(measured: Measured, journeys: Journeys, met: pl.DataFrame) -> pl.DataFrame:
@@ -76,83 +77,93 @@ def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl
 
 def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:
     """Both sides of the transfers that count."""
+    lanes = {"send": "sends", "recv": "receives"}
     every = as_timed(measured.transfers).with_columns(
-        unit=pl.coalesce("group_key", -(2**62) - pl.col("transfer_id").cast(pl.Int64))
+        unit=pl.coalesce("group_key", -(2**62) - pl.col("transfer_id").cast(pl.Int64)),
+        lane=acts_as().replace_strict(lanes, default="transfers", return_dtype=pl.String),
+        is_timed=pl.all_horizontal(pl.col("start_ns", "end_ns").is_not_null()),
     )
-    lane = pl.col("acts_as").replace_strict({"send": "sends", "recv": "receives"}, default="transfers")
-    counted = every.filter(
-        pl.col("purpose").is_in(measured.purposes), ~pl.col("is_self").fill_null(value=False)
-    ).with_columns(acts_as=acts_as())
-    known = _with_request(counted, measured).with_columns(lane=lane)
-    timed = pl.all_horizontal(pl.col("start_ns", "end_ns").is_not_null())
-    is_call = (pl.col("interval_kind") == "call").fill_null(value=False) | ~timed
+    counted = every.filter(pl.col("purpose").is_in(measured.purposes), ~pl.col("is_self").fill_null(value=False))
+    known = counted.with_columns(request_id=_request(counted, measured))
+    is_call = (pl.col("interval_kind") == "call").fill_null(value=False) | ~pl.col("is_timed")
     calls = known.filter(is_call).with_columns(
-        pl.when(timed).then("start_ns").otherwise("call_start_ns").alias("start_ns"),
-        pl.when(timed).then("end_ns").otherwise("call_end_ns").alias("end_ns"),
+        *(pl.when("is_timed").then(name).otherwise(f"call_{name}").alias(name) for name in ("start_ns", "end_ns")),
         kind=pl.lit(_CALL),
     )
     spans = known.filter(~is_call)
-    parts = _parts(every, spans, met)
-    whole = spans.join(parts, on=_UNIT, how="anti").with_columns(kind=pl.lit(_TRANSFER))
-    split = spans.drop("start_ns", "end_ns").join(parts, on=_UNIT)
+    split = _split(every, spans, windows(met))
+    whole = spans.join(split, on="transfer_id", how="anti").with_columns(kind=pl.lit(_TRANSFER))
     return pl.concat([_drawn(calls), _drawn(whole), _drawn(split)])
 
 
-def _with_request(counted: pl.DataFrame, measured: Measured) -> pl.DataFrame:
-    """Transfers that name no request with that which their other side names, where it is proven that they met."""
+def _request(counted: pl.DataFrame, measured: Measured) -> pl.Series:
+    """The request that each transfer names, else that of its other side, where it is proven that they met."""
     silent = counted.filter(pl.col("request_id").is_null(), pl.col("pairing_proof").is_not_null())
-    pairs = measured.transfers.join(silent, on="pair_id", how="semi")
-    told = other_side(pairs, "request_id")
-    return counted.join(told, on="transfer_id", how="left").with_columns(
-        request_id=pl.when(pl.col("request_id").is_null() & pl.col("pairing_proof").is_not_null())
-        .then("far_request_id")
-        .otherwise("request_id")
-    )
+    if silent.is_empty():
+        return counted["request_id"]
+    both = measured.transfers.select("transfer_id", "pair_id", "request_id").join(silent, on="pair_id", how="semi")
+    told = other_side(both, "request_id").join(silent, on="transfer_id", how="semi")
+    found = counted.select("transfer_id", "request_id").join(told, on="transfer_id", how="left", maintain_order="left")
+    return found.select(pl.coalesce("request_id", "far_request_id")).to_series()
 
 
-def _parts(every: pl.DataFrame, spans: pl.DataFrame, met: pl.DataFrame) -> pl.DataFrame:
+def _split(every: pl.DataFrame, spans: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
     """When each transfer, or those that share kernels, was on the wire and when it waited.
 
     Of none in whose interval kernels or copies leave pauses, nor of one whose wire time is not that of its windows:
     there it is known how long it was on the wire, and not when.
 
     Returns:
-        `trace_id`, `unit`, `kind`, `start_ns`, `end_ns`: these add up to the interval.
+        Columns of `STRETCH` and `transfer_id`: the stretches of each one add up to its interval.
     """
-    told = spans.filter(pl.col("peer_wait_ns").is_not_null(), pl.col("end_ns") > pl.col("start_ns"))
-    fused = every.join(told.filter(pl.col("kernel_ops") > 1), on=_UNIT, how="semi").group_by(_UNIT).agg(
-        pl.col("start_ns").min(),
-        pl.col("end_ns").max(),
-        pl.col("time_ns").sum(),
-        wire=pl.when(pl.col("wire_ns").is_not_null().all()).then(pl.col("wire_ns").sum()),
-        basis=pl.col("wire_basis").first(),
-    )  # fmt: skip
-    alone = told.filter(pl.col("kernel_ops").fill_null(1) == 1).with_columns(wire="wire_ns", basis="wire_basis")
-    units = pl.concat([alone.select(fused.columns), fused]).filter(
-        pl.col("wire").is_not_null(), pl.col("time_ns") == pl.col("end_ns") - pl.col("start_ns")
+    facts = ["transfer_id", *_PLACE, "request_id", "unit", "start_ns", "end_ns"]
+    told = spans.filter(pl.col("peer_wait_ns").is_not_null()).select(
+        *facts, "time_ns", "kernel_ops", wire="wire_ns", basis="wire_basis"
     )
+    alone = told.filter(pl.col("kernel_ops").fill_null(1) == 1)
+    shared = told.filter(pl.col("kernel_ops") > 1)
+    sums = [pl.col("time_ns").sum(), pl.when(pl.col("wire_ns").null_count() == 0).then(pl.col("wire_ns").sum())]
+    units = (
+        every.select(*_UNIT, "start_ns", "end_ns", "time_ns", "wire_ns", basis="wire_basis")
+        .join(shared, on=_UNIT, how="semi")
+        .group_by(_UNIT)
+        .agg(pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("basis").first(), *sums)
+        .rename({"wire_ns": "wire"})
+    )
+    of_units = _parts(units, present).join(shared.drop("start_ns", "end_ns"), on=_UNIT)
+    found = [_parts(alone, present), of_units]
+    return pl.concat([each.select(*facts, "kind") for each in found])
+
+
+def _parts(units: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
+    """Each unit's parts on the wire, and what of its interval lies before, between and after them: it waited.
+
+    Args:
+        units: As `wire_parts` takes them, with `time_ns`.
+        present: Their `windows`.
+
+    Returns:
+        The columns of `units`, with the times of a part, and `kind`.
+    """
+    steady = units.filter(pl.col("time_ns") == pl.col("end_ns") - pl.col("start_ns"))
     length = pl.col("end_ns") - pl.col("start_ns")
-    on_wire = wire_parts(units, windows(met)).filter(length > 0)
-    sums = on_wire.group_by(_UNIT).agg(found=length.sum())
-    exact = units.join(sums, on=_UNIT, how="left").filter(pl.col("found").fill_null(0) == pl.col("wire"))
-    wire = on_wire.join(exact, on=_UNIT, how="semi").select(*_UNIT, "start_ns", "end_ns", kind=pl.lit(_WIRE))
-    return pl.concat([wire, _between(exact, wire)])
-
-
-def _between(units: pl.DataFrame, wire: pl.DataFrame) -> pl.DataFrame:
-    """What of the interval of each unit lies before, between and after its parts on the wire: it waited."""
-    edges = pl.concat(
-        [
-            units.select(*_UNIT, since="start_ns", until="start_ns"),
-            wire.select(*_UNIT, since="end_ns", until="start_ns"),
-            units.select(*_UNIT, since="end_ns", until="end_ns"),
-        ]
-    ).sort(*_UNIT, "until", "since")
-    same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in _UNIT)
-    waits = edges.select(
-        *_UNIT, start_ns=pl.when(same).then(pl.col("since").shift(1)), end_ns="until", kind=pl.lit(_WAIT)
+    found = (
+        wire_parts(steady.with_columns(since="start_ns", until="end_ns"), present)
+        .filter(length > 0)
+        .sort("unit", "trace_id", "start_ns")
+        .with_columns(
+            part=pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in _UNIT).cum_sum()
+        )
+        .filter(length.sum().over("part") == pl.col("wire"))
     )
-    return waits.filter(pl.col("end_ns") > pl.col("start_ns"))
+    first, last = (pl.col("part").ne_missing(pl.col("part").shift(by)) for by in (1, -1))
+    parts = found.with_columns(
+        kind=pl.lit(_WIRE), since=pl.when(first).then("since").otherwise(pl.col("end_ns").shift(1)), is_last=last
+    )
+    before = parts.with_columns(start_ns="since", end_ns="start_ns", kind=pl.lit(_WAIT))
+    after = parts.filter("is_last").with_columns(start_ns="end_ns", end_ns="until", kind=pl.lit(_WAIT))
+    waits = pl.concat([before, after]).filter(length > 0)
+    return pl.concat([parts, waits]).select(*units.columns, "kind")
 
 
 def _drawn(rows: pl.DataFrame) -> pl.DataFrame:

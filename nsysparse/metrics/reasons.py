@@ -247,7 +247,10 @@ RULES = (
     *(Rule(f"/coverage/*/{name}", NOT_RECORDED, _TIMELESS) for name in ("time_ns", "time_share")),
     Rule("/excluded/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/lengths", NOT_MEASURED, "request lengths are not counted by this version"),
-    Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),
+    Rule("/timeline", NOT_RECORDED, "no transfer, step or kernel of which it is known when it ran was found",
+         "record kernels, NVTX ranges and CUDA calls: `nsysparse capture ENGINE` prints how"),
+    Rule("/timeline/levels/*/request/*", NOT_APPLICABLE, "what is drawn as one mark is of several requests, or not all"
+         " of it names one that has transfers"),
     Rule("/decode", NOT_RECORDED, "no range says which kernels are decode steps, and no device that computes only"
          " receives for decode", _STEPS_FIX),
     Rule("/decode/*/idle_while_pending_ns", NOT_RECORDED, f"of no request of the device is known when its KV had"

@@ -143,7 +143,9 @@ def test_nothing_is_lost_or_counted_twice(seed: int, tmp_path: Path) -> None:
     assert back.equals(movements.sort("transfer_id"))
     # Kernels in totals and kernels left out are all kernels.
     measured = select(study.transfers, study.shares)
-    counted = totals(measured, exchanges(as_timed(transfers)), looked=True).kernel_count + sum(row.kernel_count for row in excluded(measured))
+    counted = totals(measured, exchanges(as_timed(transfers)), looked=True).kernel_count + sum(
+        row.kernel_count for row in excluded(measured)
+    )
     assert counted == kernels.height
     # Layers and what has none, requests and what has none: either way it is all there.
     analysis = analyse([tmp_path / "t.sqlite"])
