@@ -339,10 +339,10 @@ class Lane:
 class TimelineLevel:
     """The marks of one level of detail, a column each, sorted by lane and start.
 
-    A mark takes in what follows it on its lane, of its kind, within `merged_below_ns` of the end of all of it, as far as
-    `metrics.levels` says; at 0 only what overlaps is one mark. `lane`, `kind` and `request` are indices into `Timeline.lanes`, `Timeline.kinds` and
-    `Analysis.requests`; `request` is None where a mark holds several requests, or something of none. `busy_ns` is how
-    much of a mark is covered by what it holds, `count` is how many stretches that are.
+    A mark is made of stretches of one lane and kind between which less than `merged_below_ns` passes; of 0 ns, of those
+    that overlap. `lane`, `kind` and `request` are indices into `Timeline.lanes`, `Timeline.kinds` and
+    `Analysis.requests`; `request` is None unless all stretches are of one request. `busy_ns` is how much of the mark
+    they cover, `count` how many they are.
     """
 
     merged_below_ns: int

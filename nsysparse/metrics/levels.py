@@ -1,7 +1,7 @@
 """Levels of detail: the same marks, merged the more the coarser, so that as many are drawn as a reader can tell apart.
 
 At the threshold `w` a mark takes in what follows it on its lane, of its kind, before `w` ns have passed since the end
-of all that it holds. But for what overlaps, nothing joins a mark across a multiple of `CELL` · `w`, or what comes evenly,
+of all that it holds. But for what overlaps, nothing joins a mark across a multiple of `CELL` · `w`: what comes evenly,
 with pauses of one length, would be many marks below that length and a single one above. Nothing is lost: `busy_ns` is
 the time within a mark that is covered, `count` is how many stretches it holds. At 0 only what overlaps is one mark.
 """

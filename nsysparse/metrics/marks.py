@@ -20,7 +20,7 @@ KINDS = (PREFILL, DECODE, "compute", "wire", "peer_wait", "transfer", "call")
 _COMPUTE, _WIRE, _WAIT, _TRANSFER, _CALL = KINDS[2:]
 LANES = ("steps", "compute", "sends", "receives", "transfers")
 """What a device may have a lane for; the last is of transfers of which it is not known which way they go."""
-STRETCH = {
+STRETCH = pl.Schema({
     "trace_id": pl.String,
     "gpu": pl.String,
     "process": pl.Int64,
@@ -29,7 +29,7 @@ STRETCH = {
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
     "request_id": pl.String,
-}
+})  # fmt: skip
 """The columns of what is drawn: `gpu` is null where no device is known, `process` only told there; `lane` is one of
 `LANES`, `kind` of `KINDS`; times are null where none is known; `request_id` unless it is one request's alone."""
 _UNIT = ["trace_id", "unit"]
@@ -57,14 +57,12 @@ def stretches(measured: Measured, journeys: Journeys, met: pl.DataFrame) -> pl.D
 
 
 def _steps(journeys: Journeys, names: pl.DataFrame) -> pl.DataFrame:
-    """Steps where their compute ran, and those without any where their range was open."""
+    """Steps where their compute ran, and those of which none is known where their range was open."""
     ran = placed(journeys.steps, journeys.work).join(names, on=OF_DEVICE)
-    host = journeys.steps.filter(~pl.col("is_projected")).with_columns(gpu=pl.lit(None, pl.String))
+    host = journeys.steps.join(ran, on="step_id", how="anti").with_columns(gpu=pl.lit(None, pl.String))
     columns = ["step_id", "trace_id", "gpu", "process", "phase", "start_ns", "end_ns"]
-    requests = journeys.held.group_by("step_id").agg(
-        request_id=pl.when(pl.col("request_id").n_unique() == 1).then(pl.col("request_id").first())
-    )
-    both = pl.concat([ran.select(columns), host.select(columns)]).join(requests, on="step_id", how="left")
+    single = journeys.held.filter(pl.len().over("step_id") == 1)
+    both = pl.concat([ran.select(columns), host.select(columns)]).join(single, on="step_id", how="left")
     return _drawn(both.with_columns(lane=pl.lit("steps"), kind="phase"))
 
 
@@ -151,19 +149,20 @@ def _parts(units: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         wire_parts(steady.with_columns(since="start_ns", until="end_ns"), present)
         .filter(length > 0)
         .sort("unit", "trace_id", "start_ns")
-        .with_columns(
-            part=pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in _UNIT).cum_sum()
-        )
+        .with_columns(part=_differs(*_UNIT, by=1).cum_sum())
         .filter(length.sum().over("part") == pl.col("wire"))
     )
-    first, last = (pl.col("part").ne_missing(pl.col("part").shift(by)) for by in (1, -1))
-    parts = found.with_columns(
-        kind=pl.lit(_WIRE), since=pl.when(first).then("since").otherwise(pl.col("end_ns").shift(1)), is_last=last
-    )
+    since = pl.when(_differs("part", by=1)).then("since").otherwise(pl.col("end_ns").shift(1))
+    parts = found.with_columns(kind=pl.lit(_WIRE), since=since, is_last=_differs("part", by=-1))
     before = parts.with_columns(start_ns="since", end_ns="start_ns", kind=pl.lit(_WAIT))
     after = parts.filter("is_last").with_columns(start_ns="end_ns", end_ns="until", kind=pl.lit(_WAIT))
     waits = pl.concat([before, after]).filter(length > 0)
     return pl.concat([parts, waits]).select(*units.columns, "kind")
+
+
+def _differs(*columns: str, by: int) -> pl.Expr:
+    """Whether a row is of another unit than the one before it, or (`by` -1) the one after it."""
+    return pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(by)) for name in columns)
 
 
 def _drawn(rows: pl.DataFrame) -> pl.DataFrame:

@@ -91,7 +91,7 @@ def _by_trace(rows: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
 
 
 def _places(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
-    """Every lane with its `name` and its number `place`: by trace, devices by ordinal before processes, then by kind."""
+    """Every lane with its `name` and its number `place`: by trace, devices by ordinal, processes, then by kind."""
     name = pl.coalesce("gpu", pl.concat_str(pl.lit("pid"), pid(pl.col("process"))), pl.lit(UNKNOWN_END))
     ordinal = pl.col("name").str.extract(r"^gpu(\d+)", 1).cast(pl.Int64, strict=False)
     return (
