@@ -325,6 +325,73 @@ class MessageSize:
 
 
 @dataclass(frozen=True, slots=True)
+class Lane:
+    """One row of the timeline: what one device did of one kind.
+
+    `gpu` as in the ends of links; where no device is known, the process (`pid300`), or `unknown`. `kind` is steps,
+    compute (of a device without steps), sends, receives, or transfers of which it is not known which way they go.
+    `uncertainty_ns` is how far the lane may be off those of the base's own clock.
+    """
+
+    trace_id: str
+    gpu: str
+    kind: str
+    uncertainty_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineLevel:
+    """The marks of one level of detail, a column each, sorted by lane and start.
+
+    A mark is made of stretches of one lane and kind between which less than `merged_below_ns` passes; of 0 ns, of those
+    that overlap. `lane`, `kind` and `request` are indices into `Timeline.lanes`, `Timeline.kinds` and
+    `Analysis.requests`; `request` is None unless all stretches are of one request. `busy_ns` is how much of the mark
+    they cover, `count` how many they are.
+    """
+
+    merged_below_ns: int
+    lane: tuple[int, ...]
+    kind: tuple[int, ...]
+    start_ns: tuple[int, ...]
+    end_ns: tuple[int, ...]
+    busy_ns: tuple[int, ...]
+    count: tuple[int, ...]
+    request: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Undrawn:
+    """Stretches of one trace that are in no level.
+
+    `reason` is no-time (it is not known when they were), clock (the trace's could not be aligned with the base's) or
+    lanes (there are too many).
+    """
+
+    trace_id: str
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What happened when, on the clock of the trace `base`, at several levels of detail, the coarsest first.
+
+    Times count from `origin_ns` of that clock: there the first mark begins, so `start_ns` is 0. `end_ns` is the end of
+    the last. `marks_dropped` is the sum of `undrawn`.
+    """
+
+    base: str
+    origin_ns: int
+    start_ns: int
+    end_ns: int
+    lanes: tuple[Lane, ...]
+    kinds: tuple[str, ...]
+    levels: tuple[TimelineLevel, ...]
+    marks_dropped: int
+    undrawn: tuple[Undrawn, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unattributed:
     """The share of the total without a layer (or request)."""
 
@@ -579,7 +646,7 @@ class Analysis:
     layer_request: tuple[Cell, ...]
     message_sizes: tuple[MessageSize, ...]
     lengths: Lengths | None
-    timeline: Mapping[str, object] | None
+    timeline: Timeline | None
     unattributed: Mapping[str, Unattributed]
     coverage: tuple[Coverage, ...]
     excluded: tuple[Excluded, ...]

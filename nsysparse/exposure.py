@@ -45,7 +45,7 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
     )
     known = units.join(compute.select("trace_id", "device").unique(), on=["trace_id", "device"], how="semi")
     whole = _covered(known, compute)
-    parts = _wire_parts(known, present)
+    parts = wire_parts(known, present)
     on_wire = _covered(parts, compute).group_by("trace_id", "unit").agg(hidden_wire=pl.col("hidden").sum())
     facts = (
         whole.join(on_wire, on=["trace_id", "unit"], how="left")
@@ -67,20 +67,28 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
     return _shared(transfers, timed.join(facts, on=["trace_id", "unit"]))
 
 
-def _wire_parts(units: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
-    """The intervals of each unit that are its wire time."""
+def wire_parts(units: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
+    """The intervals of each unit that are its wire time, without overlap.
+
+    Args:
+        units: Of each transfer, or of those that share kernels, `trace_id`, `unit` (their `group_key`, where they have
+            one), `start_ns`, `end_ns`, `wire` (ns, or null) and `basis`.
+        present: Their `windows`.
+
+    Returns:
+        The columns of `units`, with the times of a part; no row of units whose wire time is unknown.
+    """
     waiting = units.filter(pl.col("wire").is_not_null())
-    keep = ["trace_id", "unit", "device", "start_ns", "end_ns"]
     # Own interval: all of it. Without a common clock: what it ran last, since it waited before.
     whole = waiting.filter(pl.col("basis") != WINDOW).with_columns(
         start_ns=pl.when(pl.col("basis") == MIN_DURATION).then(pl.col("end_ns") - pl.col("wire")).otherwise("start_ns")
     )
     windows = (
         _merged(present)
-        .join(waiting.select("trace_id", "unit", "device"), left_on=GROUP, right_on=["trace_id", "unit"])
+        .join(waiting.drop("start_ns", "end_ns"), left_on=GROUP, right_on=["trace_id", "unit"])
         .rename({"group_key": "unit"})
     )
-    return pl.concat([whole.select(keep), windows.select(keep)])
+    return pl.concat([whole, windows.select(whole.columns)])
 
 
 def _merged(present: pl.DataFrame) -> pl.DataFrame:

@@ -22,7 +22,7 @@ WINDOW, MIN_DURATION, OWN_INTERVAL = "window", "min-duration", "own-interval"
 
 
 def windows(met: pl.DataFrame) -> pl.DataFrame:
-    """When both sides were there: `trace_id`, `group_key`, `start_ns`, `end_ns`, as often as a group met another.
+    """When both sides were there: `trace_id`, `group_key`, `start_ns`, `end_ns`, a row as often as a group met another.
 
     Args:
         met: From `exchanges`.
@@ -35,7 +35,7 @@ def windows(met: pl.DataFrame) -> pl.DataFrame:
         "end_ns": pl.min_horizontal("a_end_ns", "b_end_ns"),
     }
     ends = [present.select("trace_id", group_key=f"{end}_group_key", **window) for end in ("a", "b")]
-    return pl.concat(ends).unique().sort(*GROUP, "start_ns", "end_ns")
+    return pl.concat(ends)
 
 
 def with_wire(transfers: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:

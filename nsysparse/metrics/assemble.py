@@ -24,6 +24,7 @@ from nsysparse.analysis import (
 )
 from nsysparse.catalog.loader import find_link
 from nsysparse.errors import UsageError
+from nsysparse.exchanges import as_timed, exchanges
 from nsysparse.measured.commands import Op, command_for
 from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
 from nsysparse.metrics.cases import Case, cases
@@ -36,12 +37,14 @@ from nsysparse.metrics.gap_verdict import gap_verdict
 from nsysparse.metrics.journeys import Journeys, with_ways
 from nsysparse.metrics.lengths import critical, lengths
 from nsysparse.metrics.links import links, message_sizes, with_ends
+from nsysparse.metrics.marks import stretches
 from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.ports import ports
 from nsysparse.metrics.prefill import prefill_devices
 from nsysparse.metrics.prompts import by_prompt
 from nsysparse.metrics.rates import bursts, kernel_rate, proves_nothing, wire_rate, with_sure
 from nsysparse.metrics.reasons import reasons
+from nsysparse.metrics.timeline import timeline
 from nsysparse.metrics.totals import excluded, totals
 from nsysparse.metrics.verdict import verdict
 from nsysparse.metrics.warnings import warnings
@@ -77,7 +80,8 @@ def assemble(
         known: What the links are, as far as that is known.
     """
     ended = with_sure(with_ends(measured), measured)
-    found_totals = totals(measured, looked=all(_would_show(facts) for facts in traces))
+    met = exchanges(as_timed(measured.transfers))
+    found_totals = totals(measured, met, looked=all(_would_show(facts) for facts in traces))
     found_links, left_out = links(ended, known), excluded(measured)
     found_requests = with_ways(requests(measured, journeys.announced, model), journeys, measured)
     known_gaps = cases(found_requests, found_links, ended, measured, journeys)
@@ -114,7 +118,12 @@ def assemble(
         layer_request=layer_request(measured),
         message_sizes=message_sizes(ended),
         lengths=lengths(found_requests, known_gaps, journeys, found_links, known, model, _told_steps(settings)),
-        timeline=None,
+        timeline=timeline(
+            stretches(measured, journeys, met),
+            journeys.clocks,
+            [facts.trace_id for facts in traces],
+            [request.request_id for request in found_requests],
+        ),
         unattributed=left,
         coverage=coverage(measured),
         excluded=left_out,

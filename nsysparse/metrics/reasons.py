@@ -272,7 +272,10 @@ RULES = (
          " decode step on it"),
     Rule("/lengths/critical_link", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED),
     Rule("/lengths/critical_link", NOT_APPLICABLE, "of no link here the peak is known", _PEAK_FIX),
-    Rule("/timeline", NOT_MEASURED, "no timeline is drawn by this version"),
+    Rule("/timeline", NOT_RECORDED, "no transfer, step or kernel of which it is known when it ran was found",
+         "record kernels, NVTX ranges and CUDA calls: `nsysparse capture ENGINE` prints how"),
+    Rule("/timeline/levels/*/request/*", NOT_APPLICABLE, "what is drawn as one mark is of several requests, or not all"
+         " of it names one that has transfers"),
     Rule("/decode", NOT_RECORDED, "no range says which kernels are decode steps, and no device that computes only"
          " receives for decode", _STEPS_FIX),
     Rule("/decode/*/idle_while_pending_ns", NOT_RECORDED, f"of no request of the device is known when its KV had"

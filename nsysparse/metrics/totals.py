@@ -6,17 +6,18 @@ from typing import Any
 import polars as pl
 
 from nsysparse.analysis import Excluded, PurposeTotals, Totals
-from nsysparse.exchanges import as_timed, exchanges, of_transfers, sure_to_meet
+from nsysparse.exchanges import of_transfers, sure_to_meet
 from nsysparse.metrics.measured import WIRE_PARTS, Measured, busy_total, known_sum
 
 _COUNTS = ("movement_count", "transfer_count", "paired_count", "kernel_count", "fused_kernel_count")
 
 
-def totals(measured: Measured, *, looked: bool) -> Totals:
+def totals(measured: Measured, met: pl.DataFrame, *, looked: bool) -> Totals:
     """Sums over movements of the counted purposes.
 
     Args:
         measured: Movements and transfers.
+        met: From `exchanges`, over all transfers.
         looked: Whether the traces would show transfers if there were any: without, none found means unknown, not zero.
     """
     movements = measured.movements
@@ -26,7 +27,7 @@ def totals(measured: Measured, *, looked: bool) -> Totals:
     self_known = counted["is_self"].null_count() < counted.height or not counted.height
     sends = counted.filter(pl.col("side") == "send")["time_ns"]
     sides_known = counted["side"].null_count() == 0
-    met = of_transfers(sure_to_meet(exchanges(as_timed(measured.transfers))), counted)
+    met = of_transfers(sure_to_meet(met), counted)
     found = Totals(
         movement_count=movements.height,
         transfer_count=counted.height,

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from nsysparse.api import Study, analyse, study_traces
+from nsysparse.exchanges import as_timed, exchanges
 from nsysparse.metrics.measured import select
 from nsysparse.metrics.totals import excluded, totals
 from nsysparse.testing import Thread, TraceBuilder
@@ -142,7 +143,9 @@ def test_nothing_is_lost_or_counted_twice(seed: int, tmp_path: Path) -> None:
     assert back.equals(movements.sort("transfer_id"))
     # Kernels in totals and kernels left out are all kernels.
     measured = select(study.transfers, study.shares)
-    counted = totals(measured, looked=True).kernel_count + sum(row.kernel_count for row in excluded(measured))
+    counted = totals(measured, exchanges(as_timed(transfers)), looked=True).kernel_count + sum(
+        row.kernel_count for row in excluded(measured)
+    )
     assert counted == kernels.height
     # Layers and what has none, requests and what has none: either way it is all there.
     analysis = analyse([tmp_path / "t.sqlite"])
