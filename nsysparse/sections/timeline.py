@@ -1,12 +1,14 @@
 """What happened when, on each device: steps above, transfers below, on one clock."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from nsysparse.analysis import Analysis, Timeline, TimelineLevel, TraceFacts
 from nsysparse.document import Block, Heading, Lane, Lanes, MarkLevel, Meaning, Paragraph
 from nsysparse.sections.ways import anchor
 from nsysparse.units import counted, human_ns
 
+T = TypeVar("T")
 MOST_LANES = 64
 _LOOKS: dict[str, tuple[Meaning, str]] = {
     "prefill": ("compute", "step, compute"),
@@ -86,14 +88,19 @@ def _shown(told: Timeline) -> tuple[list[TimelineLevel], list[int]]:
 
 def _only(level: TimelineLevel, place: dict[int, int]) -> TimelineLevel:
     rows = [at for at, lane in enumerate(level.lane) if lane in place]
+
+    def kept(column: Sequence[T]) -> tuple[T, ...]:
+        return tuple(column[at] for at in rows)
+
     return TimelineLevel(
-        level.merged_below_ns,
-        tuple(place[level.lane[at]] for at in rows),
-        *(
-            tuple(column[at] for at in rows)
-            for column in (level.kind, level.start_ns, level.end_ns, level.busy_ns, level.count)
-        ),
-        tuple(level.request[at] for at in rows),
+        merged_below_ns=level.merged_below_ns,
+        lane=tuple(place[level.lane[at]] for at in rows),
+        kind=kept(level.kind),
+        start_ns=kept(level.start_ns),
+        end_ns=kept(level.end_ns),
+        busy_ns=kept(level.busy_ns),
+        count=kept(level.count),
+        request=kept(level.request),
     )
 
 
