@@ -7,7 +7,7 @@ from typing import Literal
 from nsysparse.document.texts import Meter, Tone
 
 Align = Literal["left", "right"]
-CellKind = Literal["words", "name", "command", "bar"]
+CellKind = Literal["words", "name", "command"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Column:
 class Cell:
     """A table cell: what is shown, what it sorts by (None sorts last), and what more there is to say about it.
 
-    Names (from the trace, or identifiers) may be shortened, commands must stay whole to be copied. A bar is as long as
-    it sorts, from nothing (0) to the whole width (1), and its text stands beside it.
+    Names (from the trace, or identifiers) may be shortened, commands must stay whole to be copied. A `meter` is
+    a short bar before the text.
     """
 
     text: str

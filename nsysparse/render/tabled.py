@@ -7,13 +7,13 @@ from nsysparse.document import (
     Column,
     Figure,
     Histogram,
+    Meter,
     Parts,
     Ranking,
     Table,
     Waterfall,
     Way,
 )
-from nsysparse.units import UNKNOWN
 
 
 @singledispatch
@@ -75,4 +75,4 @@ def _(block: Histogram) -> Table:
 
 
 def _bar(value: float | None, whole: float) -> Cell:
-    return Cell("" if value is not None else UNKNOWN, None if value is None else value / whole, kind="bar")
+    return Cell("", meter=Meter(value, whole, "count"))

@@ -196,9 +196,10 @@ def _(block: Table) -> list[str]:
 
 
 def _cell(cell: Cell) -> str:
-    """A command is kept whole to be copied, a name is cut in the middle."""
-    if cell.kind == "bar" and isinstance(cell.sort, float):
-        drawn = bar(cell.sort, 1, _CELL_BAR_WIDTH) if cell.sort > 0 else " " * _CELL_BAR_WIDTH
+    """A command is kept whole to be copied, a name is cut in the middle; before either stands its meter."""
+    if cell.meter is not None:
+        value, end = cell.meter.value, cell.meter.end
+        drawn = " " * _CELL_BAR_WIDTH if value is not None and value <= 0 else bar(value, end, _CELL_BAR_WIDTH)
         return f"`{drawn}` {prose(cell.text)}".rstrip()
     if cell.kind == "words" or not cell.text:
         return prose(cell.text)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nsysparse.analysis import Analysis, Finding, Link, Request, Totals
-from nsysparse.document import Block, Cell, Column, Paragraph, Table
+from nsysparse.document import Block, Cell, Column, Meter, Paragraph, Table
 from nsysparse.units import (
     FINEST_PERCENT,
     NS_PER_MS,
@@ -69,7 +69,7 @@ def _table(rows: Sequence[_Row], of: str) -> Table:
         [
             Cell(row.label),
             Cell(row.value),
-            Cell(row.remark) if row.length is None else Cell(row.remark, sort=row.length, kind="bar"),
+            Cell(row.remark) if row.length is None else Cell(row.remark, meter=Meter(row.length, 1.0, "count")),
         ]
         for row in rows
     ]
