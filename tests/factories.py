@@ -20,6 +20,7 @@ from nsysparse.analysis import (
     Excluded,
     Finding,
     Gpu,
+    Lane,
     Layer,
     Lengths,
     Link,
@@ -35,9 +36,12 @@ from nsysparse.analysis import (
     Request,
     Setting,
     Theory,
+    Timeline,
+    TimelineLevel,
     Totals,
     TraceFacts,
     Unattributed,
+    Undrawn,
     Verdict,
     WhatIf,
 )
@@ -379,6 +383,7 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
             )
             for step in range(5)
         ),
+        timeline=timeline(),
         unattributed={"layer": Unattributed(0, 0, 0), "request": lost},
         coverage=(
             Coverage("layer", "exact", movements - 6, moved, 0.9, time, 0.9),
@@ -512,6 +517,21 @@ def _rich_request(name: str, place: int, cells: Sequence[Cell]) -> Request:
         verdict=verdict if is_known else "unknown",
         uncertainty_ns=2_100_000 if is_known else None,
     )
+
+
+def timeline(name: str = "prefill") -> Timeline:
+    """Two lanes of two traces at two levels of detail: the coarse one has a prefill step and two sends as one."""
+    lanes = (Lane(name, name if name != "prefill" else "gpu0", "steps", 0), Lane(name, "gpu0", "sends", 40_000))
+    fine = TimelineLevel(
+        0, (0, 1, 1), (0, 4, 3), (0, 20 * MS, 25 * MS), (18 * MS, 25 * MS, 40 * MS), (18 * MS, 5 * MS, 15 * MS),
+        (1, 1, 1), (0, 0, 1),
+    )  # fmt: skip
+    coarse = TimelineLevel(
+        10 * MS, (0, 1, 1), (0, 4, 3), (0, 20 * MS, 25 * MS), (18 * MS, 25 * MS, 41 * MS), (18 * MS, 5 * MS, 14 * MS),
+        (1, 1, 3), (0, 0, None),
+    )  # fmt: skip
+    kinds = ("prefill", "decode", "compute", "wire", "peer_wait", "transfer", "call")
+    return Timeline(name, 0, 0, 41 * MS, lanes, kinds, (coarse, fine), 3, (Undrawn(name, "clock", 3),))
 
 
 def small() -> Analysis:
@@ -674,7 +694,7 @@ def hostile(name: str) -> Analysis:
                 capabilities={"nvtx_ranges": Capability("partial", name, name)},
             ),
         ),
-        verdict=replace(base.verdict, text=f"KV transfer of {name} is over the threshold."),
+        verdict=replace(base.verdict, text=f"KV transfer of {name} is over the threshold.", detail=f"On {name}."),
         notice=Notice("partial", f"Read only {name}."),
         settings={"request_pattern": Setting(name, "option"), "ttft": Setting("decode-emits-first", name)},
         worst=(name,),
@@ -687,6 +707,7 @@ def hostile(name: str) -> Analysis:
         ports=(Port(name, 0, name, "egress", 1, 1, 1.0, name),),
         counters=(CounterCheck(name, "gpu_metrics", name, name, "egress", 1, 1, 1, 1.0, name),),
         lengths=None if base.lengths is None else replace(base.lengths, critical_link=name),
+        timeline=timeline(name),
         message_sizes=(MessageSize(name, "nccl", 1024, 1, None, None),),
         excluded=(Excluded("other", name, 1, 1, 1, 1, 1),),
         theory=Theory(1, 1, (LinkTheory(name, 1, 1, {"low": 1, "high": 2}),)),

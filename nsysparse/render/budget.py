@@ -4,21 +4,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nsysparse.document import SECTION_LEVEL, Block, Callout, Heading, Table
+from nsysparse.render.tabled import as_table
 
 COMMENT_BYTES = 60_000
 """Fits a comment on GitHub, which holds 65,536 characters, with room for what a bot adds."""
 
 SHED_FIRST = (
     "definitions",
-    "settings",
     "heatmap",
+    "timeline",
     "requests",
     "layers",
+    "sizes",
     "prefill-devices",
     "counters",
-    "coverage",
-    "clocks",
     "decode",
+    "lengths",
     "totals",
     "whatif",
     "quality",
@@ -48,10 +49,10 @@ class Choice:
 
 
 def parts(blocks: Sequence[Block]) -> tuple[Part, list[Part]]:
-    """The lead, and the sections without their own headings."""
+    """The lead, and the sections without their own headings; figures whose values fit a table as tables, with rows."""
     lead: list[Block] = []
     sections: list[tuple[Heading, list[Block]]] = []
-    for block in blocks:
+    for block in (as_table(block) or block for block in blocks):
         if isinstance(block, Heading) and block.level == SECTION_LEVEL:
             sections.append((block, []))
         else:

@@ -17,8 +17,8 @@ _PATTERNS = re.compile(r"<defs>.*?</defs>", re.DOTALL)
 _CLASS_OF_ELEMENT = re.compile(r' class="([^"]*)"')
 
 
-def style(markup: str, more: str = "") -> str:
-    """The rules for the classes in some SVG and `more` rules, with their colours for light and dark surroundings.
+def style(markup: str) -> str:
+    """The rules for the classes in some SVG, with their colours for light and dark surroundings.
 
     Raises:
         ValueError: The page's style lacks the comments that mark its figures.
@@ -27,7 +27,6 @@ def style(markup: str, more: str = "") -> str:
     rules = [
         f"{selector.strip()} {{{body}}}" for selector, body in _rules() if used.intersection(_CLASS.findall(selector))
     ]
-    rules += [more] if more else []
     tokens = set(_USED.findall("".join(rules)))
     css = _asset("report.css")
     light, dark = _LIGHT.search(css), _DARK.search(css)

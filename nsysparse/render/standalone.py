@@ -35,7 +35,6 @@ _SWATCH = 14
 MOST_WAYS = 12
 _LONGEST_CELL = 48
 _HEIGHT = re.compile(r'<svg(?: [\w-]+="[^"]*")*? height="([\d.]+)"')
-_OWN_RULES = ".chart .caption { fill: var(--ink); font-size: 16px; font-weight: 650; } .ground { fill: var(--bg); }"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +82,11 @@ def standalone(caption: str, drawing: Drawing) -> tuple[str, int]:
     marks, end = _laid_out(caption, drawing)
     height = math.ceil(end)
     plot = element("g", *marks, class_="chart")
-    css = style(plot, _OWN_RULES)
+    ground = element("rect", width="100%", height="100%", class_="ground")
+    css = style(plot + ground)
     if "url(#" in css:
         plot = Markup(patterns()) + plot  # noqa: S704 (our own, from the page's template)
-        css = style(plot, _OWN_RULES)
+        css = style(plot + ground)
     if "<" in css or "&" in css:
         raise ValueError("a style with markup in it would end its element")
     file = element(
@@ -94,7 +94,7 @@ def standalone(caption: str, drawing: Drawing) -> tuple[str, int]:
         Markup(f"<!-- {MARKER} -->"),  # noqa: S704 (a constant)
         element("title", visible(caption)),
         element("style", Markup(css)),  # noqa: S704 (an asset of this package, checked above)
-        element("rect", width="100%", height="100%", class_="ground"),
+        ground,
         plot,
         xmlns="http://www.w3.org/2000/svg",
         width=WIDTH,

@@ -3,9 +3,9 @@
 from functools import singledispatch
 
 from nsysparse.document import (
+    Block,
     Cell,
     Column,
-    Figure,
     Histogram,
     Meter,
     Parts,
@@ -17,8 +17,8 @@ from nsysparse.document import (
 
 
 @singledispatch
-def as_table(block: Figure | Ranking) -> Table | None:
-    """The figure's values as rows; None where a table beside it has them already."""
+def as_table(block: Block) -> Table | None:
+    """A figure's values as rows; None for what is no figure, or has a form of its own or a table beside it."""
     del block
     return None
 

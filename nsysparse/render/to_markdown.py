@@ -22,16 +22,11 @@ from nsysparse.document import (
     Facts,
     Heading,
     Heatmap,
-    Histogram,
     Lanes,
     Paragraph,
-    Parts,
-    Ranking,
     RateBySize,
     Strip,
     Table,
-    Waterfall,
-    Way,
     is_command,
 )
 from nsysparse.errors import UsageError
@@ -40,7 +35,6 @@ from nsysparse.render.figures import axis_end
 from nsysparse.render.marks import bar, levels
 from nsysparse.render.names import shortened
 from nsysparse.render.neutral import html, name, prose
-from nsysparse.render.tabled import as_table
 from nsysparse.units import counted, significant
 
 MARKER = "<!-- nsysparse:report -->"
@@ -54,7 +48,7 @@ _BAR_WIDTH = 16
 _CELL_BAR_WIDTH = 12
 _ICONS = {"bad": "\U0001f534", "good": "\U0001f7e2", "doubt": "\U0001f7e1"}
 _NO_ICON = "\u26aa"
-_FOLDED_KINDS = (Table, ColumnChart, Heatmap, Definitions, Waterfall, Parts, RateBySize, Histogram, Lanes)
+_FOLDED_KINDS = (Table, ColumnChart, Heatmap, Definitions, RateBySize, Lanes)
 _NO_IMAGES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -238,16 +232,6 @@ def _(block: Heatmap) -> list[str]:
 def _(block: Strip) -> list[str]:
     parts = (block.caption, block.note, block.middle_text, block.threshold_text)
     return [prose(f"{' · '.join(part for part in parts if part)}."), ""]
-
-
-@_written.register(Ranking)
-@_written.register(Way)
-@_written.register(Waterfall)
-@_written.register(Parts)
-@_written.register(Histogram)
-def _(block: Ranking | Way | Waterfall | Parts | Histogram) -> list[str]:
-    shown = as_table(block)
-    return [] if shown is None else _written(shown)
 
 
 @_written.register

@@ -18,14 +18,9 @@ from nsysparse.document import (
     Facts,
     Heading,
     Heatmap,
-    Histogram,
     Paragraph,
-    Parts,
-    Ranking,
     Table,
     Tone,
-    Waterfall,
-    Way,
     is_command,
 )
 from nsysparse.render.figures import axis_end
@@ -70,7 +65,7 @@ def render(document: Document, *, colour: bool = False, most_rows: int = MOST_RO
     heading: Heading | None = None
     left_out: list[str] = []
     is_first = True
-    for block in document.blocks:
+    for block in (as_table(block) or block for block in document.blocks):
         if isinstance(block, Heading):
             heading, is_first = block, False
             continue
@@ -84,7 +79,7 @@ def render(document: Document, *, colour: bool = False, most_rows: int = MOST_RO
         written = _written(block, frame)
         if written and heading:
             # A heading waits until something of its section is shown.
-            if isinstance(block, (Table, Ranking)) and block.caption == heading.text:
+            if isinstance(block, Table) and block.caption == heading.text:
                 written = written[_CAPTION_LINES:]
             lines += [text_line(""), *_headed(visible(heading.text).upper(), written)]
             heading = None
@@ -173,16 +168,6 @@ def _(block: Table, frame: Frame) -> list[Line]:
     if dropped:
         notes.append(f"No room for {', '.join(dropped)}.")
     return [*lines, *_wrapped(frame, " ".join(notes), "muted")] if notes else lines
-
-
-@_written.register(Ranking)
-@_written.register(Way)
-@_written.register(Waterfall)
-@_written.register(Parts)
-@_written.register(Histogram)
-def _(block: Ranking | Way | Waterfall | Parts | Histogram, frame: Frame) -> list[Line]:
-    shown = as_table(block)
-    return [] if shown is None else _written(shown, frame)
 
 
 @_written.register

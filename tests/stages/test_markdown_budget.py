@@ -8,7 +8,7 @@ import factories
 import pytest
 from markdown_it import MarkdownIt
 
-from nsysparse.document import SECTION_LEVEL, Callout, Document, Heading, Paragraph, Table
+from nsysparse.document import SECTION_LEVEL, Callout, Document, Heading, Paragraph, Ranking, Table
 from nsysparse.errors import UsageError
 from nsysparse.render import to_markdown
 from nsysparse.render.budget import COMMENT_BYTES, SHED_FIRST, choices, parts
@@ -77,8 +77,10 @@ def test_the_guide_has_the_same_order() -> None:
     guide = (ROOT / "docs/how-to/share-a-report.md").read_text(encoding="utf-8").partition("The order is fixed")[2]
     listed = re.findall(r"^\d\. (.*)$", guide, flags=re.MULTILINE)[1:-1]
     named = re.sub(": .*", "", ", ".join(listed)).lower().split(", ")
-    words = {"layers": "time per layer", "decode": "decode devices", "whatif": "what would help",
-             "quality": "data quality", "heatmap": "the heatmap's section", "path": "where the time to the first token goes"}  # fmt: skip
+    words = {"layers": "time per layer", "sizes": "rate against message size", "decode": "decode devices",
+             "lengths": "prompt lengths", "whatif": "what would help", "quality": "data quality",
+             "links": "observed against theory", "heatmap": "the heatmap's section",
+             "path": "request paths to the first token"}  # fmt: skip
     assert named == [words.get(anchor, anchor.replace("-", " ")) for anchor in SHED_FIRST]
 
 
@@ -94,8 +96,8 @@ def test_rows_go_after_sections_findings_before_the_table_that_is_open() -> None
     steps = [choice.left_out for choice in choices(*parts(rich().blocks))]
     rows = [step[-1] for step in steps if step and " rows of " in step[-1]]
     named = next(block.caption for block in rich().blocks if isinstance(block, Table))
-    findings = next(block for block in rich().blocks if isinstance(block, Table) and block.anchor == "findings-table")
-    expected = [f"{gone} of {len(findings.rows)} rows of “Findings”" for gone in range(1, len(findings.rows))]
+    findings = next(block for block in rich().blocks if isinstance(block, Ranking))
+    expected = [f"{gone} of {len(findings.items)} rows of “Findings”" for gone in range(1, len(findings.items))]
     opened = next(block for block in rich().blocks if isinstance(block, Table))
     expected += [f"{gone} of {len(opened.rows)} rows of “{named}”" for gone in range(1, len(opened.rows))]
     assert rows == expected

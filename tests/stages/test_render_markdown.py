@@ -20,6 +20,7 @@ from nsysparse.document import (
     Column,
     Document,
     Heading,
+    Meter,
     Paragraph,
     Table,
 )
@@ -149,8 +150,7 @@ def test_a_review_folds_every_section_behind_its_title(name: str) -> None:
 def test_a_fold_says_how_many_rows_it_holds_or_why_it_holds_none() -> None:
     text = to_markdown.render(build_review(factories.rich()))
     assert "<b>Findings</b>: 1 row</summary>" in text
-    assert "<b>Requests</b>: 24 rows</summary>" in text
-    assert "Worst requests (10 rows)" in text
+    assert "Requests, worst first (24 rows)" in text
     blocks = [Table("Open", [Column("a")], [[Cell("x")]], "o"), Heading("H", "h"), Abstention("s", "Because @me #1.")]
     told = to_markdown.render(Document("t", "s", "g", blocks, folded=True))
     assert "<b>H</b>: Because &#64;&#8203;me &#35;&#8203;1.</summary>" in told
@@ -158,9 +158,9 @@ def test_a_fold_says_how_many_rows_it_holds_or_why_it_holds_none() -> None:
 
 def test_bars_are_to_scale_and_nothing_is_no_bar() -> None:
     rows = [
-        [Cell("whole", sort=1.0, kind="bar")],
-        [Cell("half", sort=0.5, kind="bar")],
-        [Cell("", sort=0.0, kind="bar")],
+        [Cell("whole", meter=Meter(1.0, 1.0, "count"))],
+        [Cell("half", meter=Meter(2.0, 4.0, "count"))],
+        [Cell("", meter=Meter(0.0, 1.0, "count"))],
     ]
     text = to_markdown.render(Document("t", "s", "g", [Table("t", [Column("a")], rows, "t")]))
     assert "| `████████████` whole |" in text
