@@ -6,13 +6,15 @@ next; `reports` computes its metrics, `exports` its frames, and `looking` what n
 
 from nsysparse.api.exports import export_frame
 from nsysparse.api.looking import check_preset, inspect, prompt_lengths
-from nsysparse.api.options import Options, Progress, trace_ids
+from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, trace_ids
 from nsysparse.api.reports import analyse
 from nsysparse.api.study import Study, study_traces
 
 __all__ = [
+    "AFTER_READING",
     "Options",
     "Progress",
+    "Stage",
     "Study",
     "analyse",
     "check_preset",

@@ -9,7 +9,7 @@ import polars as pl
 from nsysparse.analysis import (
     PURPOSES,
 )
-from nsysparse.api.options import Options, Progress, check, silent, trace_ids
+from nsysparse.api.options import Options, Progress, check, each_file, silent
 from nsysparse.api.reading import normalised, read
 from nsysparse.api.study import study_traces
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
@@ -48,8 +48,7 @@ def export_frame(
         return study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")
     presets = load(asked.presets, asked.request_pattern)
     parts: list[pl.DataFrame] = []
-    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
-        progress(f"reading {path.name}")
+    for path, trace_id in each_file(paths, progress):
         if frame == "scopes":
             trace, scopes, _ = read(path, trace_id, presets, all_gpu_work=True)
             parts.append(exported_scopes(_placed(trace, normalised(scopes, asked, Counter()))))

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from nsysparse import __version__
-from nsysparse.api.options import Progress, silent, trace_ids
+from nsysparse.api.options import Progress, each_file, silent
 from nsysparse.api.reading import announcements, find_standing, merged, numbering, read
 from nsysparse.attribution import annotate
 from nsysparse.inspection import FORMAT_VERSION, Inspection, look
@@ -31,8 +31,7 @@ def inspect(paths: Sequence[Path], progress: Progress = silent, presets: Sequenc
     """
     looked = []
     loaded = load(presets)
-    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
-        progress(f"reading {path.name}")
+    for path, trace_id in each_file(paths, progress):
         trace, scopes, heard = read(path, trace_id, loaded, all_gpu_work=True)
         standing = numbering(find_standing(trace, scopes, Counter()), 0)
         decided = with_purpose(standing, scopes, communicators_with_collectives(trace))
@@ -54,8 +53,7 @@ def prompt_lengths(paths: Sequence[Path], progress: Progress = silent, presets: 
     """
     loaded = load(presets)
     told = []
-    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
-        progress(f"reading {path.name}")
+    for path, trace_id in each_file(paths, progress):
         _, scopes, _ = read(path, trace_id, loaded, all_gpu_work=False)
         told.append(announcements(scopes, trace_id))
     lengths: list[int | None] = merged(told)["prompt_tokens"].to_list()
@@ -79,8 +77,7 @@ def check_preset(name: str, paths: Sequence[Path] = (), most: int = 20, progress
         return Check(None, (), tuple(refusals), ())
     beside = load(() if preset.origin is None else (name,))
     found: list[Uses] = []
-    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
-        progress(f"reading {path.name}")
+    for path, trace_id in each_file(paths, progress):
         trace = read_trace(path, trace_id, all_gpu_work=False)
         counted = trace.labels.join(trace.ranges.group_by("label_id").agg(range_count=pl.len()), on="label_id")
         speaking = [each.name for each in active(beside, trace.labels)]

@@ -1,8 +1,9 @@
 """What a user can ask of an analysis, and what is refused before anything is read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from nsysparse.analysis import (
     CLOCK_MODES,
@@ -18,11 +19,40 @@ from nsysparse.roles import ROLES
 from nsysparse.source.extract import shown_name
 
 Progress = Callable[[str], None]
-"""Is told what is being done, for people who wait."""
+"""Is told what is being done, for people who wait: a text, which is a `Stage` where it is known how far that is."""
+AFTER_READING = 3
+"""Stages of a report after its files are read: pairing, metrics, writing."""
+
+
+class Stage(str):
+    """What is being done, and how far all of it is: `done` of `of` stages were over when it began."""
+
+    __slots__ = ("done", "of")
+    done: int
+    of: int
+
+    def __new__(cls, text: str, done: int, of: int) -> Self:
+        """The text that a listener who wants no more is told."""
+        made = super().__new__(cls, text)
+        made.done, made.of = done, of
+        return made
 
 
 def silent(_: str) -> None:
     """Nobody listens."""
+
+
+def each_file(paths: Sequence[Path], progress: Progress, after: int = 0) -> Iterator[tuple[Path, str]]:
+    """Inputs with their trace ids, in order; each is told when its turn comes.
+
+    Args:
+        paths: The inputs.
+        progress: Is told.
+        after: How many stages follow when all are read.
+    """
+    for place, (path, trace_id) in enumerate(zip(paths, trace_ids(paths), strict=True)):
+        progress(Stage(f"reading {path.name}", place, len(paths) + after))
+        yield path, trace_id
 
 
 @dataclass(frozen=True, slots=True)

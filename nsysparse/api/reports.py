@@ -15,7 +15,7 @@ from nsysparse.analysis import (
     Setting,
     TraceFacts,
 )
-from nsysparse.api.options import Options, Progress, check, silent
+from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, silent
 from nsysparse.api.study import Study, study_traces
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, shown_model
@@ -53,7 +53,7 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     references(asked.link, asked.peak_gb_s, asked.box, (), ())  # a name that is none is told before anything is read
     ceiling = None if asked.measured is None else read_measured(asked.measured)
     study = study_traces(paths, asked, progress)
-    progress("computing metrics")
+    progress(Stage("computing metrics", len(paths) + 1, len(paths) + AFTER_READING))
     facts = [_facts(trace, study.roles) for trace in study.traces]
     gpus = [gpu.name for each in facts for gpu in each.gpus]
     known = references(asked.link, asked.peak_gb_s, asked.box, gpus, [each.trace_id for each in facts])

@@ -11,7 +11,7 @@ import polars as pl
 from nsysparse.analysis import (
     Setting,
 )
-from nsysparse.api.options import Options, Progress, check, roles_by_trace, silent, trace_ids
+from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, each_file, roles_by_trace, silent
 from nsysparse.api.reading import announcements, find_standing, merged, normalised, numbering, read
 from nsysparse.arrivals import arrivals, emitting
 from nsysparse.attribution import agree_between_sides, annotate
@@ -72,13 +72,12 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     told_roles = roles_by_trace(paths, asked.roles)
     anomalies: Counter[str] = Counter()
     parts: list[_Part] = []
-    for path, trace_id in zip(paths, trace_ids(paths), strict=True):
-        progress(f"reading {path.name}")
+    for path, trace_id in each_file(paths, progress, AFTER_READING):
         first = sum(part.transfers.height for part in parts), sum(part.steps.height for part in parts)
         parts.append(_part(path, trace_id, presets, asked, told_roles.get(trace_id), first, anomalies))
     _require_distinct([part.trace for part in parts])
     _note_silent(parts, presets, asked, anomalies)
-    progress("pairing and attributing transfers")
+    progress(Stage("pairing and attributing transfers", len(paths), len(paths) + AFTER_READING))
     layer_count = known_layers(asked) or _marked_layers(parts)
     ordered = [by_issue_order(part.transfers, part.scopes, layer_count, anomalies) for part in parts]
     paired = share_time(pair(pl.concat(ordered), anomalies))

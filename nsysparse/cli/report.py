@@ -92,7 +92,7 @@ def command(
     if image is not None and output == "-":
         raise UsageError("--image: pictures lie beside the report, and that goes to stdout.", "Name a file with -o.")
     base = "" if image_base_url is None else check_base_url(image_base_url)
-    from nsysparse.api import analyse
+    from nsysparse.api import AFTER_READING, Stage, analyse
     from nsysparse.source.inputs import find_inputs
 
     options = options_of(purpose, **known)
@@ -101,7 +101,7 @@ def command(
         read = [*paths, *map(Path, traces), *files_of(options)]  # also a report that was exported first
         analysis = analyse(paths, options, tell)
         target = Path(output) if output else Path("reports") / _name(paths, EXTENSIONS[chosen])
-        tell("writing the report")
+        tell(Stage("writing the report", len(paths) + AFTER_READING - 1, len(paths) + AFTER_READING))
         if chosen == "markdown":
             room = COMMENT_BYTES if max_bytes is None else max_bytes
             content, drawn = _for_review(analysis, room, image, base, target)

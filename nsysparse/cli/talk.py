@@ -1,5 +1,6 @@
 """What the command line says on stderr: errors, progress, where things went. Data goes to stdout, never here."""
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -11,6 +12,9 @@ from nsysparse.errors import NsysparseError
 
 _verbosity = 0
 _TRACEBACKS = 2
+_BAR = 24
+_DUMB = ("dumb", "unknown")
+"""Terminals that cannot go back within a line."""
 
 
 def set_verbosity(level: int) -> None:
@@ -61,18 +65,34 @@ def say(text: str) -> None:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Yields a function that shows what is being done: a spinner on a terminal, lines with `-v`, else nothing."""
+    """Yields a function that shows what is being done: a bar on a terminal, lines with `-v`, else nothing.
+
+    The bar fills where it is told a `Stage` (`nsysparse.api`), and is gone when the work is over, however it ends.
+    """
     if _verbosity > 0:
         yield say
         return
-    if _verbosity < 0 or not sys.stderr.isatty():
+    if _verbosity < 0 or not sys.stderr.isatty() or os.environ.get("TERM") in _DUMB:
         yield lambda _text: None
         return
     from rich.console import Console
-    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
-    with Console(stderr=True).status("starting") as status:
-        yield lambda text: status.update(escape(_plain(text)))
+    shown = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+    # stdout is data, so it is not to be caught and drawn above the bar, as rich would.
+    with Progress(
+        BarColumn(bar_width=_BAR), MofNCompleteColumn(), TimeElapsedColumn(), shown,
+        console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("starting", total=None)
+
+        def told(text: str) -> None:
+            done, of = getattr(text, "done", None), getattr(text, "of", None)
+            bar.update(task, description=_plain(text), completed=done, total=of)
+            bar.refresh()
+
+        yield told
 
 
 def _plain(text: str) -> str:
