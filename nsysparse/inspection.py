@@ -15,6 +15,7 @@ from nsysparse.units import counted
 
 FORMAT_VERSION = 1
 ANNOTATE = "Annotate transfers: docs/reference/convention.md"
+STEPS = "docs/reference/convention.md (kv_step)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +101,12 @@ class TraceInspection:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """All files of a command."""
+    """All files of a command; `answers` are what they answer together, as one run."""
 
     format_version: int
     nsysparse: str
     traces: tuple[TraceInspection, ...]
+    answers: tuple[Answer, ...] = ()
 
 
 def look(trace: Trace, scopes: ScopeTable, found: pl.DataFrame, presets: Sequence[str]) -> TraceInspection:
@@ -132,6 +134,31 @@ def look(trace: Trace, scopes: ScopeTable, found: pl.DataFrame, presets: Sequenc
         capabilities=trace.capabilities,
         answers=_answers(trace, scopes, found),
     )
+
+
+def first_token(named: pl.DataFrame) -> Answer:
+    """Whether the way to the first token can be told of any request of the files together.
+
+    Args:
+        named: A row for each request and phase that a step of any file names: `phase`, `request_id`.
+    """
+    question = "Where does the time to the first token go?"
+    by_phase = {phase: set(named.filter(phase=phase)["request_id"]) for phase in ("prefill", "decode")}
+    both = len(by_phase["prefill"] & by_phase["decode"])
+    if both:
+        of = len(by_phase["prefill"] | by_phase["decode"])
+        why = f"prefill and decode steps name {both:,} of {counted(of, 'request')}"
+        return Answer(question, "yes", f"{why}; of several files the clocks must be aligned too", "")
+    if all(by_phase.values()):
+        why = "prefill and decode steps name requests, but none that both name"
+        return Answer(question, "no", why, "--normalize-request REGEX, where two engines spell one id differently")
+    for phase, other in (("prefill", "decode"), ("decode", "prefill")):
+        if by_phase[phase]:
+            why = f"{phase} steps name {counted(len(by_phase[phase]), 'request')}, and no {other} step names any"
+            return Answer(
+                question, "no", why, f"Give the trace of the {other} side too, or annotate its steps: {STEPS}"
+            )
+    return Answer(question, "no", "no step that says prefill or decode names a request", f"Annotate steps: {STEPS}")
 
 
 def _counts(trace: Trace) -> Counts:

@@ -10,12 +10,14 @@ from nsysparse import __version__
 from nsysparse.api.options import Progress, each_file, silent
 from nsysparse.api.reading import announcements, find_standing, merged, numbering, read
 from nsysparse.attribution import annotate
-from nsysparse.inspection import FORMAT_VERSION, Inspection, look
+from nsysparse.inspection import FORMAT_VERSION, Inspection, first_token, look
 from nsysparse.presets.check import Check, Uses, uses
 from nsysparse.presets.loader import active, examine, load
 from nsysparse.purpose import communicators_with_collectives, with_purpose
+from nsysparse.roles import process_roles
 from nsysparse.source import nccl_domain
 from nsysparse.source.extract import read_trace
+from nsysparse.steps import find_steps
 
 
 def inspect(paths: Sequence[Path], progress: Progress = silent, presets: Sequence[str] = ()) -> Inspection:
@@ -29,15 +31,18 @@ def inspect(paths: Sequence[Path], progress: Progress = silent, presets: Sequenc
     Raises:
         NsysparseError: A file cannot be used.
     """
-    looked = []
+    looked, named = [], []
     loaded = load(presets)
     for path, trace_id in each_file(paths, progress):
         trace, scopes, heard = read(path, trace_id, loaded, all_gpu_work=True)
         standing = numbering(find_standing(trace, scopes, Counter()), 0)
         decided = with_purpose(standing, scopes, communicators_with_collectives(trace))
         found = annotate(decided, scopes, Counter())
+        steps, held = find_steps(trace, scopes, process_roles(decided, scopes), 0, Counter())
+        named.append(held.join(steps, on="step_id").select("phase", "request_id"))
         looked.append(look(trace, scopes, found, [each.shown for each in heard]))
-    return Inspection(FORMAT_VERSION, nsysparse=__version__, traces=tuple(looked))
+    answers = (first_token(pl.concat(named)),)
+    return Inspection(FORMAT_VERSION, nsysparse=__version__, traces=tuple(looked), answers=answers)
 
 
 def prompt_lengths(paths: Sequence[Path], progress: Progress = silent, presets: Sequence[str] = ()) -> list[int | None]:

@@ -11,7 +11,9 @@ from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 
 if TYPE_CHECKING:
-    from nsysparse.inspection import TraceInspection, TransportCount
+    from collections.abc import Sequence
+
+    from nsysparse.inspection import Answer, Inspection, TraceInspection, TransportCount
 
 FORMATS = {"text": ".txt", "json": ".json"}
 CAPTURE = "Whole command lines, by serving system and version of nsys: nsysparse capture ENGINE"
@@ -46,7 +48,9 @@ def command(
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
         found = inspect(paths, tell, presets)
-    content = render(found) if chosen == "json" else "\n".join([*map(_text, found.traces), f"{CAPTURE}\n"])
+    content = (
+        render(found) if chosen == "json" else "\n".join([*map(_text, found.traces), _together(found), f"{CAPTURE}\n"])
+    )
     target = None if output in (None, "-") else Path(str(output))
     write(content, target, force=force, inputs=[*paths, *map(Path, traces)])
     if target is not None:
@@ -91,15 +95,28 @@ def _text(trace: "TraceInspection") -> str:
     for each in trace.transports:
         lines.append(f"  {each.transport:13} {_transfers(each)}")
     lines += ["", "Can be answered"]
-    for answer in trace.answers:
-        lines.append(f"  {answer.answer:7} {answer.question} {answer.why}.")
-        if answer.fix:
-            lines.append(f"          {answer.fix}")
+    lines += _answers(trace.answers)
     lines += ["", "Recorded"]
     for name, fact in trace.capabilities.items():
         lines.append(f"  {_MARKS[fact.status]:7} {name}" + (f": {fact.reason}" if fact.reason else ""))
         if fact.fix and fact.status != "present":
             lines.append(f"          {fact.fix}")
+    return "\n".join(visible(line) for line in lines) + "\n"
+
+
+def _answers(answers: "Sequence[Answer]") -> list[str]:
+    lines = []
+    for answer in answers:
+        lines.append(f"  {answer.answer:7} {answer.question} {answer.why}.")
+        if answer.fix:
+            lines.append(f"          {answer.fix}")
+    return lines
+
+
+def _together(found: "Inspection") -> str:
+    from nsysparse.render.names import visible
+
+    lines = ["Can be answered of the whole run", *_answers(found.answers)]
     return "\n".join(visible(line) for line in lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,3 +138,16 @@ def test_a_terminal_obeys_no_name(frame: str, tmp_path: Path, monkeypatch: pytes
     assert not set("\x1b\x07\u202e") & set(text)
     with pytest.raises(OutputError, match="no text for a terminal"):
         cli.main(["export", str(path), "--frame", frame, "-f", "parquet"], standalone_mode=False)
+
+
+def test_inspect_says_whether_the_way_to_the_first_token_can_be_told(sample: Callable[[str], Path]) -> None:
+    both = [sample(f"synthetic/pd-two-hosts-{side}.sqlite") for side in ("prefill", "decode")]
+    (told,) = json.loads(run("inspect", *both, "-f", "json").stdout)["answers"]
+    assert (told["answer"], told["fix"]) == ("yes", "")
+    assert told["why"].startswith("prefill and decode steps name 11 of 12 requests")
+    for path, here, there in ((both[0], "prefill", "decode"), (both[1], "decode", "prefill")):
+        text = run("inspect", path).stdout
+        assert re.search(rf"no +Where does the time to the first token go\? {here} steps name \d+ requests, and", text)
+        assert f"Give the trace of the {there} side too, or annotate its steps" in text
+    (told,) = json.loads(run("inspect", sample(GROUPED), "-f", "json").stdout)["answers"]
+    assert (told["answer"], told["why"]) == ("no", "no step that says prefill or decode names a request")
