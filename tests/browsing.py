@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 Theme = Literal["light", "dark"]
 PHONE, LAPTOP, WALL = 360, 1280, 3840
@@ -84,7 +84,7 @@ class Opened:
 
 
 OpenReport = Callable[..., Opened]
-"""Opens a page, given as its file or as HTML, with the options of `open_in`."""
+"""Opens a page, given as its file or as HTML, with the options of `Window.open`, and `scripts` on or off."""
 
 
 def quiet(opened: Opened) -> None:
@@ -114,54 +114,59 @@ def started(executable: str) -> Iterator[Browser]:
             browser.close()
 
 
-def open_in(
-    browser: Browser,
-    path: Path,
-    *,
-    width: int = LAPTOP,
-    height: int = 900,
-    theme: Theme = "light",
-    scripts: bool = True,
-    printed: bool = False,
-) -> tuple[Opened, BrowserContext]:
-    """The page at `path`, settled, in a window of its own; the caller closes the context."""
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=theme, java_script_enabled=scripts, offline=True
-    )
-    context.add_init_script(_WATCH)
-    opened = Opened(context.new_page(), scripts)
-    address = path.resolve().as_uri()
+class Window:
+    """A window in which one page after the other is opened: far cheaper than a window each, as plotly stays compiled.
 
-    def decide(route: Route) -> None:
-        if route.request.url.partition("#")[0] == address:
+    Whether a page's scripts run is settled for all of them.
+    """
+
+    def __init__(self, browser: Browser, *, scripts: bool = True) -> None:
+        self._scripts = scripts
+        self._context = browser.new_context(java_script_enabled=scripts, offline=True)
+        self._context.add_init_script(_WATCH)
+        self._page = self._context.new_page()
+        self._opened = Opened(self._page, scripts)
+        self._address = "about:blank"
+        # Not only what gets as far as a request: what the policy stops before is heard of here, too.
+        self._context.on("request", lambda request: self._note(request.url))
+        self._context.route("**/*", self._decide)
+        self._page.on("websocket", lambda socket: self._note(socket.url))
+        self._page.on("popup", lambda popup: self._note(popup.url))
+        self._page.on("console", lambda message: self._opened.said.append(f"{message.type}: {message.text}"))
+        self._page.on("pageerror", lambda error: self._opened.errors.append(str(error)))
+
+    def open(
+        self, path: Path, *, width: int = LAPTOP, height: int = 900, theme: Theme = "light", printed: bool = False
+    ) -> Opened:
+        """The page at `path`, settled; what was open before is gone."""
+        self._page.goto("about:blank")
+        self._address = path.resolve().as_uri()
+        self._opened = Opened(self._page, self._scripts)
+        self._page.mouse.move(0, 0)
+        self._page.set_viewport_size({"width": width, "height": height})
+        self._page.emulate_media(media="print" if printed else "screen", color_scheme=theme)
+        self._page.goto(self._address)
+        self._opened.settle()
+        return self._opened
+
+    def close(self) -> None:
+        """Close the window."""
+        self._context.close()
+
+    def _is_the_page(self, url: str) -> bool:
+        return url.partition("#")[0] in (self._address, "about:blank")
+
+    def _decide(self, route: Route) -> None:
+        if self._is_the_page(route.request.url):
             route.continue_()
         else:
             route.abort()
 
-    def note(url: str) -> None:
-        if url.partition("#")[0] != address and not url.startswith("data:"):
-            opened.requests.append(url)
-
-    # Not only what gets as far as a request: what the policy stops before is heard of here, too.
-    context.on("request", lambda request: note(request.url))
-    context.route("**/*", decide)
-    opened.page.on("websocket", lambda socket: note(socket.url))
-    opened.page.on("console", lambda message: opened.said.append(f"{message.type}: {message.text}"))
-    opened.page.on("pageerror", lambda error: opened.errors.append(str(error)))
-    opened.page.on("popup", lambda popup: note(popup.url))
-    if printed:
-        opened.page.emulate_media(media="print", color_scheme=theme)
-    opened.page.goto(address)
-    opened.settle()
-    return opened, context
+    def _note(self, url: str) -> None:
+        if not self._is_the_page(url) and not url.startswith("data:"):
+            self._opened.requests.append(url)
 
 
 def plain(text: str) -> str:
     """A text with every run of blanks as one, so that where and how it wraps does not matter."""
     return re.sub(r"[\s\u00ad\u200b\u2060]+", " ", text).strip()
-
-
-def shown_texts(page: Page, selector: str) -> list[str]:
-    """The rendered texts of the elements, in their order on the page."""
-    texts: list[Any] = page.eval_on_selector_all(selector, "(all) => all.map((each) => each.innerText)")
-    return [plain(text) for text in texts]

@@ -3,11 +3,12 @@
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Opened, OpenReport, open_in, started
+from browsing import Opened, OpenReport, Window, started
 from playwright.sync_api import Browser
 from reported import MADE, Report, written
 
@@ -32,22 +33,33 @@ def browser(chromium_path: str) -> Iterator[Browser]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def window(browser: Browser) -> Iterator[Callable[[bool], Window]]:
+    """The window in which scripts run, or do not; opened when first asked for."""
+    with ExitStack() as opened:
+
+        @cache
+        def of(scripts: bool) -> Window:  # noqa: FBT001 (the key of a cache)
+            each = Window(browser, scripts=scripts)
+            opened.callback(each.close)
+            return each
+
+        yield of
+
+
 @pytest.fixture
-def open_report(browser: Browser, tmp_path: Path) -> Iterator[OpenReport]:
-    """Open a page, given as its file or as HTML; the options are those of `browsing.open_in`."""
-    with ExitStack() as windows:
+def open_report(window: Callable[[bool], Window], tmp_path: Path) -> OpenReport:
+    """Open a page in place of the one before, given as its file or as HTML; options as in `browsing.Window.open`."""
 
-        def open_(page: Path | str, **how: Any) -> Opened:
-            if isinstance(page, Path):
-                path = page
-            else:
-                path = tmp_path / "page.html"
-                path.write_text(page, encoding="utf-8")
-            opened, context = open_in(browser, path, **how)
-            windows.callback(context.close)
-            return opened
+    def open_(page: Path | str, *, scripts: bool = True, **how: Any) -> Opened:
+        if isinstance(page, Path):
+            path = page
+        else:
+            path = tmp_path / "page.html"
+            path.write_text(page, encoding="utf-8")
+        return window(scripts).open(path, **how)
 
-        yield open_
+    return open_
 
 
 @pytest.fixture(scope="session")
