@@ -19,6 +19,7 @@ from nsysparse.analysis import (
     Excluded,
     Finding,
     Gpu,
+    Lane,
     Layer,
     Link,
     LinkTheory,
@@ -33,9 +34,12 @@ from nsysparse.analysis import (
     Request,
     Setting,
     Theory,
+    Timeline,
+    TimelineLevel,
     Totals,
     TraceFacts,
     Unattributed,
+    Undrawn,
     Verdict,
     WhatIf,
 )
@@ -238,6 +242,49 @@ def prefill_device(**changes: object) -> PrefillDevice:
     return replace(whole, **changes)
 
 
+def timeline(*traces: str, **changes: object) -> Timeline:
+    """A prefill step that sends, a receive that first waits, two decode steps; at two levels of detail."""
+    sender, taker = traces or ("prefill", "decode")
+    lanes = (
+        Lane(sender, "gpu0", "steps", 0),
+        Lane(sender, "gpu0", "sends", 0),
+        Lane(taker, "gpu0", "steps", 41_000),
+        Lane(taker, "gpu0", "receives", 41_000),
+    )
+    fine = TimelineLevel(
+        merged_below_ns=0,
+        lane=(0, 1, 2, 2, 3, 3),
+        kind=(0, 3, 1, 1, 4, 3),
+        start_ns=(0, 9 * MS, 14 * MS, 17 * MS, 6 * MS, 9 * MS),
+        end_ns=(10 * MS, 12 * MS, 16 * MS, 19 * MS, 9 * MS, 12 * MS),
+        busy_ns=(10 * MS, 3 * MS, 2 * MS, 2 * MS, 3 * MS, 3 * MS),
+        count=(1, 1, 1, 1, 1, 1),
+        request=(0, 0, 0, None, 0, 0),
+    )
+    coarse = TimelineLevel(
+        merged_below_ns=4**11,
+        lane=(0, 1, 2, 3, 3),
+        kind=(0, 3, 1, 4, 3),
+        start_ns=(0, 9 * MS, 14 * MS, 6 * MS, 9 * MS),
+        end_ns=(10 * MS, 12 * MS, 19 * MS, 9 * MS, 12 * MS),
+        busy_ns=(10 * MS, 3 * MS, 4 * MS, 3 * MS, 3 * MS),
+        count=(1, 1, 2, 1, 1),
+        request=(0, 0, None, 0, 0),
+    )
+    whole = Timeline(
+        base=sender,
+        origin_ns=2_058_000,
+        start_ns=0,
+        end_ns=19 * MS,
+        lanes=lanes,
+        kinds=("prefill", "decode", "compute", "wire", "peer_wait", "transfer", "call"),
+        levels=(coarse, fine),
+        marks_dropped=3,
+        undrawn=(Undrawn(taker, "no-time", 3),),
+    )
+    return replace(whole, **changes)
+
+
 def layer(index: int, cells: Sequence[Cell], **changes: object) -> Layer:
     time = sum(cell.time_ns for cell in cells)
     wire = sum(_wire(cell.bytes or 0) for cell in cells)
@@ -375,6 +422,7 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
             )
             for step in range(5)
         ),
+        timeline=timeline(),
         unattributed={"layer": Unattributed(0, 0, 0), "request": lost},
         coverage=(
             Coverage("layer", "exact", movements - 6, moved, 0.9, time, 0.9),
@@ -637,6 +685,7 @@ def hostile(name: str) -> Analysis:
         clocks=(clock(name, name, note=name),),
         decode=(decode_device(trace_id=name, gpu=name),),
         prefill=(prefill_device(trace_id=name, gpu=name),),
+        timeline=timeline(name, name),
         whatif=(WhatIf(name, 1, 1, None, 1, name, name),),
         links=(link(link_key=name, link_name=name, src=name, dst=name, communicator=name, peak_source=name),),
         ports=(Port(name, 0, name, "egress", 1, 1, 1.0, name),),

@@ -1,7 +1,7 @@
 """What there is to draw of a run: what ran from when to when, of which kind, where. Still on each trace's own clock.
 
 Of transfers both sides are drawn, each where it ran: as wire and waiting where it is known when it did which, else as
-one stretch, and where no more than a call was recorded as that call.
+one stretch, and where no more than a call was recorded as that call, or as the instant in which it began.
 """
 
 import polars as pl
@@ -84,8 +84,9 @@ def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:
     counted = every.filter(pl.col("purpose").is_in(measured.purposes), ~pl.col("is_self").fill_null(value=False))
     known = counted.with_columns(request_id=_request(counted, measured))
     is_call = (pl.col("interval_kind") == "call").fill_null(value=False) | ~pl.col("is_timed")
+    # Where no interval was recorded, a call may be a range that nobody closed: then only its beginning is its own.
     calls = known.filter(is_call).with_columns(
-        *(pl.when("is_timed").then(name).otherwise(f"call_{name}").alias(name) for name in ("start_ns", "end_ns")),
+        *(pl.when("is_timed").then(name).otherwise("call_start_ns").alias(name) for name in ("start_ns", "end_ns")),
         kind=pl.lit(_CALL),
     )
     spans = known.filter(~is_call)
