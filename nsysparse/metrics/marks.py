@@ -34,6 +34,10 @@ STRETCH = pl.Schema({
 `LANES`, `kind` of `KINDS`; times are null where none is known; `request_id` unless it is one request's alone."""
 _UNIT = ["trace_id", "unit"]
 _PLACE = ["trace_id", "gpu", "process", "lane"]
+_FACTS = (
+    "transfer_id", "trace_id", "gpu", "process", "purpose", "is_self", "interval_kind", "start_ns", "end_ns", "time_ns",
+    "call_start_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "pair_id", "pairing_proof", "request_id",
+)  # fmt: skip
 
 
 def stretches(measured: Measured, journeys: Journeys, met: pl.DataFrame) -> pl.DataFrame:
@@ -76,7 +80,8 @@ def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl
 def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:
     """Both sides of the transfers that count."""
     lanes = {"send": "sends", "recv": "receives"}
-    every = as_timed(measured.transfers).with_columns(
+    every = as_timed(measured.transfers).select(
+        *_FACTS,
         unit=pl.coalesce("group_key", -(2**62) - pl.col("transfer_id").cast(pl.Int64)),
         lane=acts_as().replace_strict(lanes, default="transfers", return_dtype=pl.String),
         is_timed=pl.all_horizontal(pl.col("start_ns", "end_ns").is_not_null()),
