@@ -78,6 +78,13 @@ class Opened:
         """Open what can be opened, so that all of the page can be seen."""
         self.page.evaluate(_OPEN_FOLDS)
 
+    def draw(self) -> None:
+        """Scroll to each figure that scripts draw when it comes near, until it is drawn."""
+        for box in self.page.locator(".plotbox").all():
+            box.scroll_into_view_if_needed()
+            self.page.wait_for_function("(box) => box.matches('.drawn')", arg=box.element_handle())
+        self.settle()
+
     def overhangs(self) -> list[str]:
         """Elements that end right of the window and that no scroll area holds."""
         return self.page.evaluate(_OVERHANGS)

@@ -245,6 +245,49 @@ def prefill_device(**changes: object) -> PrefillDevice:
     return replace(whole, **changes)
 
 
+def timeline(*traces: str, **changes: object) -> Timeline:
+    """A prefill step that sends, a receive that first waits, two decode steps; at two levels of detail."""
+    sender, taker = traces or ("prefill", "decode")
+    lanes = (
+        Lane(sender, "gpu0", "steps", 0),
+        Lane(sender, "gpu0", "sends", 0),
+        Lane(taker, "gpu0", "steps", 41_000),
+        Lane(taker, "gpu0", "receives", 41_000),
+    )
+    fine = TimelineLevel(
+        merged_below_ns=0,
+        lane=(0, 1, 2, 2, 3, 3),
+        kind=(0, 3, 1, 1, 4, 3),
+        start_ns=(0, 9 * MS, 14 * MS, 17 * MS, 6 * MS, 9 * MS),
+        end_ns=(10 * MS, 12 * MS, 16 * MS, 19 * MS, 9 * MS, 12 * MS),
+        busy_ns=(10 * MS, 3 * MS, 2 * MS, 2 * MS, 3 * MS, 3 * MS),
+        count=(1, 1, 1, 1, 1, 1),
+        request=(0, 0, 0, None, 0, 0),
+    )
+    coarse = TimelineLevel(
+        merged_below_ns=4**11,
+        lane=(0, 1, 2, 3, 3),
+        kind=(0, 3, 1, 4, 3),
+        start_ns=(0, 9 * MS, 14 * MS, 6 * MS, 9 * MS),
+        end_ns=(10 * MS, 12 * MS, 19 * MS, 9 * MS, 12 * MS),
+        busy_ns=(10 * MS, 3 * MS, 4 * MS, 3 * MS, 3 * MS),
+        count=(1, 1, 2, 1, 1),
+        request=(0, 0, None, 0, 0),
+    )
+    whole = Timeline(
+        base=sender,
+        origin_ns=2_058_000,
+        start_ns=0,
+        end_ns=19 * MS,
+        lanes=lanes,
+        kinds=("prefill", "decode", "compute", "wire", "peer_wait", "transfer", "call"),
+        levels=(coarse, fine),
+        marks_dropped=3,
+        undrawn=(Undrawn(taker, "no-time", 3),),
+    )
+    return replace(whole, **changes)
+
+
 def layer(index: int, cells: Sequence[Cell], **changes: object) -> Layer:
     time = sum(cell.time_ns for cell in cells)
     wire = sum(_wire(cell.bytes or 0) for cell in cells)
@@ -519,21 +562,6 @@ def _rich_request(name: str, place: int, cells: Sequence[Cell]) -> Request:
     )
 
 
-def timeline(name: str = "prefill") -> Timeline:
-    """Two lanes of two traces at two levels of detail: the coarse one has a prefill step and two sends as one."""
-    lanes = (Lane(name, name if name != "prefill" else "gpu0", "steps", 0), Lane(name, "gpu0", "sends", 40_000))
-    fine = TimelineLevel(
-        0, (0, 1, 1), (0, 4, 3), (0, 20 * MS, 25 * MS), (18 * MS, 25 * MS, 40 * MS), (18 * MS, 5 * MS, 15 * MS),
-        (1, 1, 1), (0, 0, 1),
-    )  # fmt: skip
-    coarse = TimelineLevel(
-        10 * MS, (0, 1, 1), (0, 4, 3), (0, 20 * MS, 25 * MS), (18 * MS, 25 * MS, 41 * MS), (18 * MS, 5 * MS, 14 * MS),
-        (1, 1, 3), (0, 0, None),
-    )  # fmt: skip
-    kinds = ("prefill", "decode", "compute", "wire", "peer_wait", "transfer", "call")
-    return Timeline(name, 0, 0, 41 * MS, lanes, kinds, (coarse, fine), 3, (Undrawn(name, "clock", 3),))
-
-
 def small() -> Analysis:
     """One link, one layer, one request, and no way to the first token."""
     cell = Cell(0, "req-0", 8_388_608, 400_000)
@@ -681,6 +709,7 @@ def unknown() -> Analysis:
 def hostile(name: str) -> Analysis:
     """A rich analysis in which every text that can come from a trace, a server or a benchmark is or holds `name`."""
     base = rich(requests=3, layers=4, ids=[name, f"{name} 1", f"{name} 2"])
+    drawn = timeline(name, name)
     ends = {"link_key": name, "link_name": name, "src": name, "dst": name, "communicator": name}
     return replace(
         base,
@@ -707,7 +736,7 @@ def hostile(name: str) -> Analysis:
         ports=(Port(name, 0, name, "egress", 1, 1, 1.0, name),),
         counters=(CounterCheck(name, "gpu_metrics", name, name, "egress", 1, 1, 1, 1.0, name),),
         lengths=None if base.lengths is None else replace(base.lengths, critical_link=name),
-        timeline=timeline(name),
+        timeline=replace(drawn, lanes=tuple(replace(lane, gpu=name) for lane in drawn.lanes)),
         message_sizes=(MessageSize(name, "nccl", 1024, 1, None, None),),
         excluded=(Excluded("other", name, 1, 1, 1, 1, 1),),
         theory=Theory(1, 1, (LinkTheory(name, 1, 1, {"low": 1, "high": 2}),)),

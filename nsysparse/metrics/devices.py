@@ -47,6 +47,7 @@ def devices(transfers: pl.DataFrame, work: pl.DataFrame) -> Iterator[Device]:
     ran = [work.select(*key, gpu=pl.lit(None, pl.String)), moved.select(*key, "gpu")]
     found = (
         pl.concat(ran)
+        .unique()
         .sort(*key, "gpu", nulls_last=True)
         .group_by(OF_DEVICE, maintain_order=True)
         .agg(

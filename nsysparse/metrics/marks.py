@@ -1,7 +1,7 @@
 """What there is to draw of a run: what ran from when to when, of which kind, where. Still on each trace's own clock.
 
 Of transfers both sides are drawn, each where it ran: as wire and waiting where it is known when it did which, else as
-one stretch, and where no more than a call was recorded as that call.
+one stretch, and where no more than a call was recorded as that call, or as the instant in which it began.
 """
 
 import polars as pl
@@ -34,6 +34,10 @@ STRETCH = pl.Schema({
 `LANES`, `kind` of `KINDS`; times are null where none is known; `request_id` unless it is one request's alone."""
 _UNIT = ["trace_id", "unit"]
 _PLACE = ["trace_id", "gpu", "process", "lane"]
+_FACTS = (
+    "transfer_id", "trace_id", "gpu", "process", "purpose", "is_self", "interval_kind", "start_ns", "end_ns", "time_ns",
+    "call_start_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "pair_id", "pairing_proof", "request_id",
+)  # fmt: skip
 
 
 def stretches(measured: Measured, journeys: Journeys, met: pl.DataFrame) -> pl.DataFrame:
@@ -76,7 +80,8 @@ def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl
 def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:
     """Both sides of the transfers that count."""
     lanes = {"send": "sends", "recv": "receives"}
-    every = as_timed(measured.transfers).with_columns(
+    every = as_timed(measured.transfers).select(
+        *_FACTS,
         unit=pl.coalesce("group_key", -(2**62) - pl.col("transfer_id").cast(pl.Int64)),
         lane=acts_as().replace_strict(lanes, default="transfers", return_dtype=pl.String),
         is_timed=pl.all_horizontal(pl.col("start_ns", "end_ns").is_not_null()),
@@ -84,8 +89,9 @@ def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:
     counted = every.filter(pl.col("purpose").is_in(measured.purposes), ~pl.col("is_self").fill_null(value=False))
     known = counted.with_columns(request_id=_request(counted, measured))
     is_call = (pl.col("interval_kind") == "call").fill_null(value=False) | ~pl.col("is_timed")
+    # Where no interval was recorded, a call may be a range that nobody closed: then only its beginning is its own.
     calls = known.filter(is_call).with_columns(
-        *(pl.when("is_timed").then(name).otherwise(f"call_{name}").alias(name) for name in ("start_ns", "end_ns")),
+        *(pl.when("is_timed").then(name).otherwise("call_start_ns").alias(name) for name in ("start_ns", "end_ns")),
         kind=pl.lit(_CALL),
     )
     spans = known.filter(~is_call)

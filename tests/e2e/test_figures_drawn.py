@@ -7,7 +7,19 @@ import pytest
 from browsing import Opened, OpenReport, plain, quiet
 from reported import ALL, Report
 
-from nsysparse.document import BarChart, ColumnChart, Heading, Heatmap, Table
+from nsysparse.document import (
+    BarChart,
+    ColumnChart,
+    Figure,
+    Heatmap,
+    Histogram,
+    Lanes,
+    Parts,
+    Strip,
+    Table,
+    Waterfall,
+    Way,
+)
 from nsysparse.render.names import visible
 
 Reports = Callable[[str], Report]
@@ -32,25 +44,29 @@ _IDS = "(all) => all.map((each) => each.id)"
 
 
 def figures(of: Report) -> list[Any]:
-    """The document's blocks with an anchor that are no headings and no tables: figures of all kinds."""
-    return [
-        block for block in of.document.blocks if hasattr(block, "anchor") and not isinstance(block, Heading | Table)
-    ]
+    """The document's figures of all kinds."""
+    return [block for block in of.document.blocks if isinstance(block, Figure)]
 
 
 def tables(of: Report) -> list[Table]:
     return [block for block in of.document.blocks if isinstance(block, Table)]
 
 
-def words_of(figure: Any) -> list[str]:
-    """What a figure must say beside or in its picture, of the kinds of which that is certain."""
-    if isinstance(figure, BarChart):
-        return [bar.text for bar in figure.bars]
-    if isinstance(figure, ColumnChart):
-        return [each.label for each in figure.series]
-    if isinstance(figure, Heatmap):
-        return [getattr(figure, "unit", None) or figure.views[0].unit]
-    return []
+_WORDS: dict[type, Callable[[Any], list[str]]] = {
+    BarChart: lambda figure: [bar.text for bar in figure.bars],
+    ColumnChart: lambda figure: [each.label for each in figure.series],
+    Heatmap: lambda figure: [view.unit for view in figure.views],
+    Histogram: lambda figure: [
+        *(f"{count:,}" for count in figure.counts if count),
+        *(band.text for band in figure.bands),
+    ],
+    Lanes: lambda figure: [text for _, text in figure.key],
+    Parts: lambda figure: [row.detail for row in figure.rows],
+    Strip: lambda figure: [figure.threshold_text, figure.middle_text],
+    Waterfall: lambda figure: [cell.text for row in figure.rows for cell in row.cells if cell.kind != "name"],
+    Way: lambda figure: [figure.bracket_text, *(segment.text for segment in figure.segments)],
+}
+"""What a figure must say beside or in its picture, by kind."""
 
 
 def assert_drawn(opened: Opened, of: Report) -> None:
@@ -61,7 +77,9 @@ def assert_drawn(opened: Opened, of: Report) -> None:
         assert opened.page.evaluate(_MARKS, figure.anchor) > 0, figure.anchor
         assert plain(visible(figure.caption)) in plain(drawn.locator("figcaption").first.inner_text())
         text = plain(drawn.text_content() or "")
-        assert [word for word in words_of(figure) if plain(visible(word)) not in text] == [], figure.anchor
+        assert [
+            word for word in _WORDS.get(type(figure), lambda _: [])(figure) if plain(visible(word)) not in text
+        ] == [], figure.anchor
 
 
 def assert_tabled(opened: Opened, of: Report) -> None:
@@ -98,12 +116,14 @@ def test_page_stands_without_scripts(open_report: OpenReport, report: Reports, n
 def test_only_scripts_make_figures_interactive(open_report: OpenReport, report: Reports) -> None:
     """Where they are on, what plotly drew stands in place of the picture that stood before."""
     of = report("rich")
-    maps = [figure.anchor for figure in figures(of) if isinstance(figure, Heatmap)]
-    assert maps
+    painted = {Heatmap: 'image[*|href^="data:image/png"]', Lanes: ".barlayer .point"}
+    drawn = [figure for figure in figures(of) if type(figure) in painted]
+    assert [type(figure) for figure in drawn] == [Heatmap, Lanes]
     for scripts in (True, False):
-        page = open_report(of.path, scripts=scripts).page
-        for anchor in maps:
-            pictures = page.locator(f'[id="{anchor}"]').locator(":is(svg, canvas):visible")
-            painted = page.locator(f'[id="{anchor}"] .js-plotly-plot image[*|href^="data:image/png"]')
-            assert painted.count() == int(scripts)
-            assert pictures.count() > 0
+        opened = open_report(of.path, scripts=scripts)
+        if scripts:
+            opened.draw()
+        for figure in drawn:
+            place = opened.page.locator(f'[id="{figure.anchor}"]')
+            assert (place.locator(f".js-plotly-plot {painted[type(figure)]}").count() > 0) == scripts
+            assert place.locator(":is(svg, canvas):visible").count() > 0

@@ -68,6 +68,7 @@ def without_policy(path: Path) -> str:
 def touch(opened: Opened) -> list[str]:
     """Unfold, point at every point of every plot, and move the focus about; what the plots' labels said."""
     opened.unfold()
+    opened.draw()
     labels = [""]
     for plot in opened.page.locator(".js-plotly-plot").filter(visible=True).all():
         plot.scroll_into_view_if_needed()

@@ -108,6 +108,17 @@ def test_numbers_come_back_as_they_were() -> None:
     assert list(report["summary"]["kv_gap_ms"]) == ["p10", "p50", "p90", "p99", "min", "max", "count"]
 
 
+def test_a_column_of_numbers_stands_on_one_line_and_comes_back() -> None:
+    whole = factories.timeline()
+    text = to_json.render(replace(factories.small(), timeline=whole))
+    assert '\n    "request": [0,0,null,0,0]\n' in text
+    (coarse, fine), found = whole.levels, json.loads(text)["timeline"]
+    assert [level["start_ns"] for level in found["levels"]] == [list(coarse.start_ns), list(fine.start_ns)]
+    assert found["undrawn"] == [{"trace_id": "decode", "reason": "no-time", "count": 3}]
+    assert "\n" not in to_json.render([1, 2])[:-1]
+    assert to_json.render([{"a": []}, 1]) == '[\n {\n  "a": []\n },\n 1\n]\n'
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_number_that_is_not_finite_is_an_error_that_says_where(value: float) -> None:
     broken = replace(factories.small(), summary={"ttft_ms": Distribution(1, p50=value)})
