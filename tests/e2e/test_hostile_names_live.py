@@ -43,7 +43,7 @@ _POINTS = """(plot) => plot._fullData.flatMap((trace) => {
   if (trace.type !== "heatmap") return Array.from(Array(count(trace.x)), (_, place) =>
     ({ x: at(across, trace.x, place), y: at(down, trace.y, place) }));
   return Array.from(trace.z).flatMap((row, y) => Array.from(row, (_, x) =>
-    ({ x: at(across, trace.x, x), y: at(down, trace.y, y) })));
+    ({ x: at(across, null, x), y: at(down, null, y) })));  // categories by their number
 })"""
 # The plot's label, once it is another than before; plotly waits a little before it labels the next point.
 _LABEL = """(plot, before) => new Promise((done) => {
