@@ -17,7 +17,7 @@ stretches = st.lists(
     st.tuples(
         st.integers(0, 1),
         st.integers(0, 1),
-        st.integers(0, 400),
+        st.one_of(st.integers(0, 60), st.integers(0, 4_000)),
         st.integers(0, 30),
         st.one_of(st.none(), st.integers(0, 1)),
     ).map(lambda row: (row[0], row[1], row[2], row[2] + row[3], row[4])),
