@@ -99,6 +99,13 @@ def test_order_of_rows_does_not_show(rows: Rows, dice: object) -> None:
     ]
 
 
+def test_two_instants_at_once_stand_in_one_order() -> None:
+    rows: Rows = [(0, 0, 5, 5, request) for request in (2, None, 0, 1)]
+    (told_once,), (told_again,) = levels(frame(rows)), levels(frame(rows[::-1]))
+    assert [row[-1] for row in told_once[1].rows()] == [None, 0, 1, 2]
+    assert told_once[1].rows() == told_again[1].rows()
+
+
 def test_what_only_touches_stays_apart_and_what_overlaps_does_not() -> None:
     rows: Rows = [(0, 0, 0, 10, 1), (0, 0, 10, 20, 1), (0, 0, 19, 25, 1), (0, 1, 0, 99, None)]
     ((threshold, marks),) = levels(frame(rows))
