@@ -12,7 +12,7 @@ from nsysparse.metrics.devices import OF_DEVICE, devices, placed
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured
 from nsysparse.roles import DECODE, PREFILL
-from nsysparse.sides import acts_as, other_side
+from nsysparse.sides import acts_as
 from nsysparse.wire import windows
 
 KINDS = (PREFILL, DECODE, "compute", "wire", "peer_wait", "transfer", "call")
@@ -36,7 +36,7 @@ _UNIT = ["trace_id", "unit"]
 _PLACE = ["trace_id", "gpu", "process", "lane"]
 _FACTS = (
     "transfer_id", "trace_id", "gpu", "process", "purpose", "is_self", "interval_kind", "start_ns", "end_ns", "time_ns",
-    "call_start_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "pair_id", "pairing_proof", "request_id",
+    "call_start_ns", "wire_ns", "wire_basis", "peer_wait_ns", "kernel_ops", "request_id",
 )  # fmt: skip
 
 
@@ -87,35 +87,23 @@ def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:
         is_timed=pl.all_horizontal(pl.col("start_ns", "end_ns").is_not_null()),
     )
     counted = every.filter(pl.col("purpose").is_in(measured.purposes), ~pl.col("is_self").fill_null(value=False))
-    known = counted.with_columns(request_id=_request(counted, measured))
     is_call = (pl.col("interval_kind") == "call").fill_null(value=False) | ~pl.col("is_timed")
     # Where no interval was recorded, a call may be a range that nobody closed: then only its beginning is its own.
-    calls = known.filter(is_call).with_columns(
+    calls = counted.filter(is_call).with_columns(
         *(pl.when("is_timed").then(name).otherwise("call_start_ns").alias(name) for name in ("start_ns", "end_ns")),
         kind=pl.lit(_CALL),
     )
-    spans = known.filter(~is_call)
+    spans = counted.filter(~is_call)
     split = _split(every, spans, windows(met))
     whole = spans.join(split, on="transfer_id", how="anti").with_columns(kind=pl.lit(_TRANSFER))
     return pl.concat([_drawn(calls), _drawn(whole), _drawn(split)])
 
 
-def _request(counted: pl.DataFrame, measured: Measured) -> pl.Series:
-    """The request that each transfer names, else that of its other side, where it is proven that they met."""
-    silent = counted.filter(pl.col("request_id").is_null(), pl.col("pairing_proof").is_not_null())
-    if silent.is_empty():
-        return counted["request_id"]
-    both = measured.transfers.select("transfer_id", "pair_id", "request_id").join(silent, on="pair_id", how="semi")
-    told = other_side(both, "request_id").join(silent, on="transfer_id", how="semi")
-    found = counted.select("transfer_id", "request_id").join(told, on="transfer_id", how="left", maintain_order="left")
-    return found.select(pl.coalesce("request_id", "far_request_id")).to_series()
-
-
 def _split(every: pl.DataFrame, spans: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
     """When each transfer, or those that share kernels, was on the wire and when it waited.
 
-    Of none in whose interval kernels or copies leave pauses, nor of one whose wire time is not that of its windows:
-    there it is known how long it was on the wire, and not when.
+    Of none in whose interval kernels or copies leave pauses: there it is known how long it was on the wire, and not
+    when.
 
     Returns:
         Columns of `STRETCH` and `transfer_id`: the stretches of each one add up to its interval.
@@ -156,7 +144,6 @@ def _parts(units: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         .filter(length > 0)
         .sort("unit", "trace_id", "start_ns")
         .with_columns(part=_differs(*_UNIT, by=1).cum_sum())
-        .filter(length.sum().over("part") == pl.col("wire"))
     )
     since = pl.when(_differs("part", by=1)).then("since").otherwise(pl.col("end_ns").shift(1))
     parts = found.with_columns(kind=pl.lit(_WIRE), since=since, is_last=_differs("part", by=-1))

@@ -17,7 +17,7 @@ stretches = st.lists(
     st.tuples(
         st.integers(0, 1),
         st.integers(0, 1),
-        st.integers(0, 400),
+        st.one_of(st.integers(0, 60), st.integers(0, 4_000)),
         st.integers(0, 30),
         st.one_of(st.none(), st.integers(0, 1)),
     ).map(lambda row: (row[0], row[1], row[2], row[2] + row[3], row[4])),
@@ -97,6 +97,13 @@ def test_order_of_rows_does_not_show(rows: Rows, dice: object) -> None:
     assert [(threshold, marks.rows()) for threshold, marks in one] == [
         (threshold, marks.rows()) for threshold, marks in other
     ]
+
+
+def test_two_instants_at_once_stand_in_one_order() -> None:
+    rows: Rows = [(0, 0, 5, 5, request) for request in (2, None, 0, 1)]
+    (told_once,), (told_again,) = levels(frame(rows)), levels(frame(rows[::-1]))
+    assert [row[-1] for row in told_once[1].rows()] == [None, 0, 1, 2]
+    assert told_once[1].rows() == told_again[1].rows()
 
 
 def test_what_only_touches_stays_apart_and_what_overlaps_does_not() -> None:
