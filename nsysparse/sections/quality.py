@@ -20,6 +20,8 @@ CAPTURE = (
 )
 MOST_REASONS = 100
 MOST_NAMED = 3
+_OF_THE_PICTURE = "/timeline/levels/"
+"""That a mark is of several requests is no number that a reader misses."""
 _UNIT = re.compile(r"_(ns|ms)$")
 _WORDS = {
     "gpus": "GPUs", "kv": "KV", "tpot": "time per output token", "ttft": "time to first token", "whatif": "what-if",
@@ -97,6 +99,8 @@ def _reasons(reasons: Sequence[Reason]) -> Table:
     """One row per cause: a thousand requests often lack the same fact."""
     causes: dict[tuple[str, str, str], list[str]] = {}
     for reason in reasons:
+        if reason.path.startswith(_OF_THE_PICTURE):
+            continue
         causes.setdefault((reason.code, reason.message, reason.fix), []).append(reason.path)
     shown = sorted(causes.items(), key=lambda item: (-len(item[1]), item[0]))[:MOST_REASONS]
     dropped = ""
