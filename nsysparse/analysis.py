@@ -162,6 +162,14 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeCeiling:
+    """What messages of one size reached in a benchmark of the link, in GB/s."""
+
+    bytes: int
+    gb_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """One directed link: what crossed it, how fast, and what it could have done. Rates in GB/s."""
 
@@ -187,6 +195,7 @@ class Link:
     peak_source: str | None
     practical_gb_s: float | None
     practical_source: str | None
+    practical_curve: tuple[SizeCeiling, ...]
     efficiency: float | None
     theoretical_ns: int | None
     practical_ns: int | None

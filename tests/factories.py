@@ -35,6 +35,7 @@ from nsysparse.analysis import (
     Reason,
     Request,
     Setting,
+    SizeCeiling,
     Theory,
     Timeline,
     TimelineLevel,
@@ -101,6 +102,9 @@ def link(index: int = 0, **changes: object) -> Link:
         peak_source="catalogue: ib-ndr",
         practical_gb_s=CEILING,
         practical_source="ib_write_bw, 8 MiB messages",
+        practical_curve=tuple(
+            SizeCeiling(2**power, CEILING * 2**power / (2**power + 900_000)) for power in range(16, 26)
+        ),
         efficiency=rate / LINE_RATE,
         theoretical_ns=round(moved / LINE_RATE),
         practical_ns=round(moved / CEILING),
@@ -134,6 +138,7 @@ def bound_link() -> Link:
         peak_source=None,
         practical_gb_s=None,
         practical_source=None,
+        practical_curve=(),
         efficiency=None,
         theoretical_ns=None,
         practical_ns=None,

@@ -250,7 +250,10 @@ class SizeSeries:
 
 @dataclass(frozen=True, slots=True)
 class RateBySize:
-    """Rate against message size of links that share both references."""
+    """Rate against message size of links that share both references.
+
+    `ceiling` is what messages of each size (bytes) reach in a benchmark of such a link, in GB/s, by size.
+    """
 
     caption: str
     series: Sequence[SizeSeries]
@@ -259,6 +262,7 @@ class RateBySize:
     anchor: str
     note: str = ""
     dropped: str = ""
+    ceiling: Sequence[tuple[int, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from nsysparse.analysis import Distribution, Link, MessageSize
+from nsysparse.analysis import Distribution, Link, MessageSize, SizeCeiling
 from nsysparse.kinds import HOST
 from nsysparse.metrics.fit import fits
 from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr, steady
@@ -12,6 +12,7 @@ from nsysparse.metrics.rates import LINK, NAMELESS_PEER, UNKNOWN_END, called, ke
 from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
 from nsysparse.theory.references import References
+from nsysparse.units import GB
 
 
 def with_ends(measured: Measured) -> pl.DataFrame:
@@ -137,6 +138,7 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         peak_source=peak.source if peak else None,
         practical_gb_s=peak.practical_gb_s if peak else None,
         practical_source=peak.practical_source if peak else None,
+        practical_curve=tuple(SizeCeiling(size, rate / GB) for size, rate in peak.practical_curve) if peak else (),
         efficiency=headline / peak.gb_s if peak and headline is not None else None,
         theoretical_ns=line_rate_ns(nbytes, peak) if peak and nbytes is not None else None,
         practical_ns=practical_ns(nbytes, peak) if peak and nbytes is not None else None,

@@ -42,10 +42,11 @@ def _charts(analysis: Analysis) -> list[RateBySize]:
     for size in analysis.message_sizes:
         if (point := _point(size)) is not None:
             by_link.setdefault((size.link_key, size.transport), []).append(point)
-    grouped: dict[tuple[float | None, float | None], list[Link]] = {}
+    grouped: dict[tuple[object, ...], list[Link]] = {}
     for key, points in by_link.items():
         if key in links and len(points) >= _SAME:
-            grouped.setdefault((links[key].peak_gb_s, links[key].practical_gb_s), []).append(links[key])
+            link = links[key]
+            grouped.setdefault((link.peak_gb_s, link.practical_gb_s, link.practical_curve), []).append(link)
     # Links that cannot share an axis have one each; those with the most bytes come first.
     order = sorted(grouped.items(), key=lambda item: (-sum(link.bytes or 0 for link in item[1]), item[1][0].link_key))
     return [
@@ -83,9 +84,16 @@ def _chart(
         shown[0].peak_gb_s,
         shown[0].practical_gb_s,
         f"sizes-chart-{place}" if place else "sizes-chart",
-        _note(shown),
+        " ".join(part for part in (_note(shown), _ceiling(shown[0])) if part),
         dropped,
+        [(each.bytes, each.gb_s) for each in shown[0].practical_curve],
     )
+
+
+def _ceiling(link: Link) -> str:
+    if not link.practical_curve:
+        return ""
+    return f"Dashed curve: what messages of each size reach ({link.practical_source})."
 
 
 def _note(links: Sequence[Link]) -> str:

@@ -33,7 +33,8 @@ class Peak:
     """The reference lines of a link, in bytes per second (1 GB = 1e9), each with its source.
 
     `link_id` is the name that was asked for (`nvlink4-h100@bidirectional` keeps its suffix), None for a bare figure.
-    `bytes_per_s` is the line rate; `practical_bytes_per_s` what large transfers reach, None when nothing is known.
+    `bytes_per_s` is the line rate; `practical_bytes_per_s` what large transfers reach, None when nothing is known,
+    `practical_curve` what messages of each size (bytes) reach where a benchmark showed it, by size.
     """
 
     link_id: str | None
@@ -42,6 +43,7 @@ class Peak:
     source: str
     practical_bytes_per_s: float | None
     practical_source: str | None
+    practical_curve: tuple[tuple[int, float], ...] = ()
 
     @property
     def catalogue_id(self) -> str | None:

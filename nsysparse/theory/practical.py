@@ -78,6 +78,11 @@ def _held(peak: Peak, ceiling: Ceiling, path: Path, adapters: float) -> Peak:
         peak,
         practical_bytes_per_s=min(ceiling.bytes_per_s * adapters, peak.bytes_per_s),
         practical_source=_source(ceiling, path, adapters),
+        practical_curve=tuple(
+            (rate.size_bytes, min(rate.bytes_per_s * adapters, peak.bytes_per_s))
+            for rate in ceiling.curve
+            if rate.size_bytes is not None
+        ),
     )
 
 

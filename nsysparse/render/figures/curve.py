@@ -1,7 +1,7 @@
 """Rate against message size: dots with whiskers, fitted curves, and both references."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
@@ -15,6 +15,8 @@ _LEFT, _RIGHT = 5.5, 98.0
 _LOOKS = 4
 """So many series have dots and strokes of their own; then they repeat."""
 _STEPS = 48
+_SAME = 2
+"""Fewer points make no line."""
 _MOST_TICKS = 7
 _MARGIN = 1.25
 
@@ -47,6 +49,7 @@ def curve(shown: RateBySize) -> Markup:
         ]
     marks.append(label(_RIGHT, _HEIGHT - 4, "message size, logarithmic", anchor="end", look="tick"))
     marks += _references(shown, up)
+    marks += _ceiling(shown.ceiling, low, high, top)
     for place, series in enumerate(shown.series):
         look = f"series-{place % _LOOKS}"
         if series.fit is not None:
@@ -86,6 +89,19 @@ def _references(shown: RateBySize, up: Callable[[float], float]) -> list[Markup]
         marks += [horizontal(y, _LEFT, _RIGHT, "lineref")]
         marks += [label(_LEFT, y - 6, f"line rate {shown.line_rate:.4g}", look="lbl halo", dx=6)]
     return marks
+
+
+def _ceiling(curve: Sequence[tuple[int, float]], low: float, high: float, top: float) -> list[Markup]:
+    """The rates that a benchmark reached, straight between two sizes on this axis, as far as it went."""
+    inside = [(size, rate) for size, rate in curve if low <= size <= high]
+    if len(inside) < _SAME:
+        return []
+    places = [
+        f"{math.log(size / low) / math.log(high / low) * 1000:.1f} {1000 - min(rate / top, 1) * 1000:.1f}"
+        for size, rate in inside
+    ]
+    path = element("path", element("title", "measured ceiling"), d="M" + "L".join(places), class_="fit ceiling")
+    return [plane(_LEFT, _RIGHT - _LEFT, _TOP, _BASE - _TOP, path)]
 
 
 def _fitted(fit: Fit, low: float, high: float, top: float, look: str) -> Markup:
