@@ -262,8 +262,9 @@ class Request:
     """What one request's transfers cost, and where its time to first token went.
 
     `path_basis` says whether the path begins with its arrival or its prefill. `missing` says why its gap, or its share,
-    is not known, and is empty where both are. `blame` is what most of the gap is made of: link, wait, transfer (one
-    of these two), fragmentation, handoff or scheduler. `attempt_count` is how often its whole KV was sent.
+    is not known, and is empty where both are. `blame` is what most of the gap is made of: link, wait (a late sender),
+    receiver (a late one), transfer (link or wait), fragmentation, handoff or scheduler. `attempt_count` is how often
+    its whole KV was sent.
     `uncertainties` says how far each time of two clocks, or of two devices of one file, may be off, `uncertainty_ns`
     the KV gap.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from nsysparse.frames import GROUP
-from nsysparse.kinds import HOST, TWO_SIDED
+from nsysparse.kinds import HOST, NCCL, TWO_SIDED
 from nsysparse.roles import DECODE, PREFILL
 from nsysparse.sides import acts_as, other_side
 
@@ -43,7 +43,8 @@ def kv_sides(seen: Seen) -> pl.DataFrame:
         `request_id`, `transfer_id`, `trace_id`, `process`, `gpu`, `rank`, `dst_end`, `start_ns`, `end_ns`, `acts_as`,
         `wire_ns` (of all that its kernels serve; null where it is not told from waiting), `unit` (equal for those that
         share kernels), and whether its start shows when KV `leaves` and its end when it `arrives`; whether it `stages`
-        KV in host memory, or brings it `from_host`.
+        KV in host memory, or brings it `from_host`; `far_id`, the other side's `transfer_id`; and whether it `spins`:
+        a kernel that sends, which runs on while its receiver is not there.
     """
     own = seen.shares.select("transfer_id", "request_id").drop_nulls().unique()
     far = other_side(seen.transfers, "transfer_id").select("transfer_id", far="far_transfer_id")
@@ -53,6 +54,7 @@ def kv_sides(seen: Seen) -> pl.DataFrame:
     timed = (
         both.join(seen.transfers.with_columns(acts_as=acts_as()), on="transfer_id")
         .join(_group_wire(seen.transfers), on=GROUP, how="left")
+        .join(far.rename({"far": "far_id"}), on="transfer_id", how="left")
         .filter(
             pl.col("start_ns").is_not_null() & ~pl.col("is_self").fill_null(value=False),
             pl.col("purpose") != "other",
@@ -70,6 +72,8 @@ def kv_sides(seen: Seen) -> pl.DataFrame:
         unit=pl.coalesce("group_key", -1 - pl.col("transfer_id").cast(pl.Int64)),
         leaves=(alone | sends) & pl.col("src_end").ne_missing(HOST),
         arrives=(alone | receives) & ~is_call & pl.col("dst_end").ne_missing(HOST),
+        far_id="far_id",
+        spins=sends & (pl.col("transport") == NCCL) & pl.col("interval_kind").eq_missing("gpu"),
     )  # fmt: skip
     return _with_staging(sides).drop("src_end")
 

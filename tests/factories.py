@@ -557,7 +557,9 @@ def _rich_request(name: str, place: int, cells: Sequence[Cell]) -> Request:
         prefill_ns=18 * MS,
         handoff_ns=MS if is_known else None,
         first_decode_ns=2 * MS if is_known else None,
-        span={"rank": 1, "wire_ns": wire, "peer_wait_ns": time - wire, "gap_ns": 0} if is_known else None,
+        span={"rank": 1, "wire_ns": wire, "peer_wait_ns": time - wire, "sender_wait_ns": 0, "gap_ns": 0}
+        if is_known
+        else None,
         transfer_span_ns=time if is_known else None,
         ready_to_decode_ns=400_000 if is_known else None,
         blame="link" if is_known else None,

@@ -241,7 +241,12 @@ _OF_REQUESTS = {
     "prefill_ms": "prefill_ns", "transfer_span_ms": "transfer_span_ns", "first_decode_ms": "first_decode_ns",
     "path_ms": "path_ns",
 }  # fmt: skip
-_OF_SPANS = {"span_wire_ms": "wire_ns", "span_peer_wait_ms": "peer_wait_ns", "span_gap_ms": "gap_ns"}
+_OF_SPANS = {
+    "span_wire_ms": "wire_ns",
+    "span_peer_wait_ms": "peer_wait_ns",
+    "span_sender_wait_ms": "sender_wait_ns",
+    "span_gap_ms": "gap_ns",
+}
 """What a request's transfer span was made of, on the rank that finished last."""
 
 

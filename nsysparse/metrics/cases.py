@@ -15,17 +15,17 @@ from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured
 from nsysparse.metrics.path import Event, events
 from nsysparse.metrics.prefill_compute import LastPrefill, last_prefills
-from nsysparse.metrics.spans import finishing, on_wire, window
+from nsysparse.metrics.spans import finishing, on_wire, senders, sending_to, window
 from nsysparse.sides import other_side
 
-LINK, WAIT, TRANSFER = "link", "wait", "transfer"
+LINK, WAIT, RECEIVER, TRANSFER = "link", "wait", "receiver", "transfer"
 FRAGMENTATION, HANDOFF, SCHEDULER = "fragmentation", "handoff", "scheduler"
-"""What a gap is made of, and so who is to blame: the wire, the peer that was late, either of these where they cannot be
-told apart; pauses between transfers, the sender that began late, and the decode side that did not start though it
-could."""
+"""What a gap is made of, and so who is to blame: the wire, the sender that was late, the receiver that was; the wire or
+a late sender where they cannot be told apart; pauses between transfers, the sender that began late, and the decode side
+that did not start though it could."""
 _MOST_DOUBT = 0.1
 """Of a gap: where its clocks may be off by more, pauses between transfers are not told from transfers."""
-PARTS = (LINK, WAIT, TRANSFER, FRAGMENTATION, HANDOFF, SCHEDULER)
+PARTS = (LINK, WAIT, RECEIVER, TRANSFER, FRAGMENTATION, HANDOFF, SCHEDULER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Case:
         wire_ns: Of the gap, the time on the wire; 0 where that cannot be told from waiting.
         wait_ns: Receives that waited for their sender; likewise. And pauses in which its link carried other requests.
         moving_ns: Time in which receives ran, where these two cannot be told apart; else 0.
+        late_ns: Time in which no receive ran and a kernel that sends to it did: the receiver was late.
         pause_ns: Other pauses between its transfers; they count as moving where the clocks leave much of the gap open.
         handoff_ns: Until its first send.
         ready_ns: From its last receive to the decode step.
@@ -68,6 +69,7 @@ class Case:
     overlap_ns: int = 0
     path_ns: int | None = None
     moving_ns: int = 0
+    late_ns: int = 0
     doubt_ns: int = 0
     first_decode_ns: int | None = None
     prompt_tokens: int | None = None
@@ -98,6 +100,7 @@ class Case:
         return {
             LINK: self.wire_ns - self.fixed_ns,
             WAIT: self.wait_ns,
+            RECEIVER: self.late_ns,
             TRANSFER: self.moving_ns,
             FRAGMENTATION: self.pause_ns + self.fixed_ns,
             HANDOFF: self.handoff_ns,
@@ -142,10 +145,14 @@ def cases(
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """What arrived of one request on the rank that finished last, and from when to when it was awaited there."""
+    """What arrived of one request on the rank that finished last, and from when to when it was awaited there.
+
+    `running` has the times of its receives and of the kernels that sent to them.
+    """
 
     rows: pl.DataFrame
     units: pl.DataFrame
+    running: pl.DataFrame
     trace: str
     span: tuple[int, int]
     link: tuple[str | None, str | None]
@@ -160,13 +167,14 @@ def _case(request: Request) -> Case | None:
         request.kv_gap_ns,
         request.transfer_span_ns,
         span["gap_ns"],
+        span["sender_wait_ns"],
         request.handoff_ns,
         request.ready_to_decode_ns,
     )
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
-    gap, whole, pause, handoff, ready = known
+    gap, whole, pause, late, handoff, ready = known
     doubt = request.uncertainty_ns or 0
     if gap <= doubt:
         return None
@@ -176,10 +184,11 @@ def _case(request: Request) -> Case | None:
     if not apart:
         wire, wait = 0, 0
     if doubt > _MOST_DOUBT * gap:
-        pause = 0
+        pause = late = 0
     return Case(
         request.request_id, gap, wire or 0, wait or 0, pause, handoff, ready,
-        moving_ns=0 if apart else whole - pause,
+        moving_ns=0 if apart else whole - pause - late,
+        late_ns=late,
         doubt_ns=doubt,
         overlap_ns=request.overlap_ns or 0,
         path_ns=request.path_ns,
@@ -222,7 +231,7 @@ def _wire_bytes(units: pl.DataFrame, begin: int, until: int) -> int | None:
 def _arrivals(
     known: Sequence[Case], seen: Mapping[str, Mapping[str, Event | None]], placed: pl.DataFrame, journeys: Journeys
 ) -> dict[str, _Arrival]:
-    by_request = placed.partition_by("request_id", as_dict=True)
+    by_request, sending = placed.partition_by("request_id", as_dict=True), senders(journeys.sides)
     found: dict[str, _Arrival] = {}
     for case in known:
         rows, last = by_request.get((case.request_id,)), seen[case.request_id]["last_recv"]
@@ -232,7 +241,12 @@ def _arrivals(
         own = finishing(rows, last)
         units = own.unique("unit", keep="first", maintain_order=True)
         most = units.group_by("link_key", "transport").len().sort("len", "link_key", descending=[True, False])
-        found[case.request_id] = _Arrival(own, units, last.trace, span, most.select("link_key", "transport").row(0))
+        running = units.select("start_ns", "end_ns")
+        if case.request_id in sending:
+            sends = sending_to(own, sending[case.request_id], last.trace, journeys.clocks)
+            running = pl.concat([running, sends])
+        link = most.select("link_key", "transport").row(0)
+        found[case.request_id] = _Arrival(own, units, running, last.trace, span, link)
     return found
 
 
@@ -255,7 +269,7 @@ def _crowded(found: Mapping[str, _Arrival], placed: pl.DataFrame) -> dict[str, C
         crowded |= crowding(
             pl.concat([*crossing, beside]),
             {name: each.span for name, each in here.items()},
-            {name: each.units for name, each in here.items()},
+            {name: each.running for name, each in here.items()},
         )
     return crowded
 

@@ -17,7 +17,7 @@ class Crowding:
         shared_ns: Of its own time on the wire, what it would not have needed alone: where k requests cross at once,
             each is taken to get a k-th of the link.
         queued_ns: Time in which nothing of its own was on the wire, and something of others was.
-        behind_ns: Of that, what lay between its transfers: no receive of its own ran.
+        behind_ns: Of that, what lay between its transfers: no receive of its own ran, and nothing that sends to one.
     """
 
     shared_ns: int
@@ -33,7 +33,7 @@ def crowding(
     Args:
         crossing: `request_id`, `start_ns`, `end_ns`: when KV was on the wire.
         awaited: From when to when that of each request was awaited; others only stand in the way.
-        running: `start_ns` and `end_ns` of their receives, with what these waited.
+        running: `start_ns` and `end_ns` of their receives and of what sends to these, waiting included.
     """
     own = {str(request): _merged(rows) for (request,), rows in crossing.group_by("request_id", maintain_order=True)}
     if not own:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from nsysparse.analysis import Request
-from nsysparse.metrics.cases import FRAGMENTATION, HANDOFF, LINK, PARTS, SCHEDULER, TRANSFER, WAIT, Case
+from nsysparse.metrics.cases import FRAGMENTATION, HANDOFF, LINK, PARTS, RECEIVER, SCHEDULER, TRANSFER, WAIT, Case
 from nsysparse.metrics.whatif.idea import middle
 from nsysparse.units import human_ns, human_within
 
 _WORDS: Mapping[str, str] = {
     LINK: "on the wire",
     WAIT: "waiting for the prefill side",
+    RECEIVER: "waiting for the decode side",
     TRANSFER: "transfer, wire and waiting not told apart",
     FRAGMENTATION: "pauses and fixed costs of transfers",
     HANDOFF: "hand-off before the first send",

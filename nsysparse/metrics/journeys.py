@@ -11,7 +11,7 @@ from nsysparse.metrics.attempts import attempts
 from nsysparse.metrics.cut import cut_or, edges
 from nsysparse.metrics.measured import Measured
 from nsysparse.metrics.path import CLOCKS, NO_DECODE, NO_PREFILL, events, walk
-from nsysparse.metrics.spans import receives, span
+from nsysparse.metrics.spans import receives, senders, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def with_ways(requests: Sequence[Request], journeys: Journeys, measured: Measure
     """The requests with their segments, in the same order. Who is to blame is for `cases` to say."""
     rows = {row["request_id"]: row for row in journeys.paths.iter_rows(named=True)}
     announcing = set(journeys.paths.filter("is_announced")["prefill_start_trace"].drop_nulls())
-    arriving = receives(journeys.sides)
+    arriving, sending = receives(journeys.sides), senders(journeys.sides)
     sent = attempts(measured, journeys.paths, journeys.sides)
     all_seen = {name: events(row) for name, row in rows.items()}
     known = edges(list(all_seen.values()), journeys.spans)
@@ -64,7 +64,8 @@ def with_ways(requests: Sequence[Request], journeys: Journeys, measured: Measure
             seen, row["decode_steps"], journeys.clocks, journeys.convention, journeys.threshold,
             is_cut=not row["is_announced"] and row["prefill_start_trace"] in announcing,
         )  # fmt: skip
-        made_of = span(arriving.get(request.request_id), seen, way.transfer_span_ns, journeys.clocks)
+        name = request.request_id
+        made_of = span(arriving.get(name), sending.get(name), seen, way.transfer_span_ns, journeys.clocks)
         lacking = CLOCKS if row["is_apart"] and way.missing in (NO_PREFILL, NO_DECODE) else way.missing
         way = replace(way, missing=cut_or(lacking, seen, known))
         found.append(

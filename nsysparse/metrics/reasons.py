@@ -164,7 +164,7 @@ RULES = (
         "queue_ms", "prefill_ms", "transfer_span_ms", "first_decode_ms", "path_ms",
     )),
     *(Rule(f"/summary/{name}", NOT_RECORDED, f"{_WIRE}; or the way to the first token is not known", _WIRE_FIX)
-      for name in ("span_wire_ms", "span_peer_wait_ms", "span_gap_ms")),
+      for name in ("span_wire_ms", "span_peer_wait_ms", "span_sender_wait_ms", "span_gap_ms")),
     Rule("/summary/kernel_gb_s", NOT_RECORDED, _NO_RATE),
     Rule("/summary/message_bytes", NOT_RECORDED, capability="nccl_sizes"),
     *(Rule(f"/links/*/{name}", NEEDS_OPTION, _LINK, _LINK_FIX, unless=_NAMED) for name in (

@@ -1,8 +1,9 @@
 """What the time between a request's first send and its last receive was made of, on the rank that finished last.
 
-While a receive of the request runs there, its KV is on the wire or the receive waits for the sender; the rest are gaps
-between its transfers. The wire's part of a receive is the last of it, as what comes before is waiting. Where KV crosses
-host memory, the copies to there are as much on the wire as those that fetch it.
+While a receive of the request runs there, its KV is on the wire or the receive waits for the sender. While none runs
+and a kernel that sends to there does, that sender waits for the receive; the rest are gaps between its transfers. The
+wire's part of a receive is the last of it, as what comes before is waiting. Where KV crosses host memory, the copies to
+there are as much on the wire as those that fetch it.
 """
 
 from collections.abc import Mapping
@@ -16,18 +17,22 @@ from nsysparse.clocks import Clocks
 from nsysparse.intervals import union_length
 from nsysparse.metrics.path import Event
 
+_TIMES = ["start_ns", "end_ns"]
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
     """The parts of one request's `transfer_span_ns`, and what of it no prefill and no decode of it could hide.
 
     `rank` is that of the receiver in its communicator, None where that was not recorded; `wire_ns` and `peer_wait_ns`
-    are None where they cannot be told apart.
+    are None where they cannot be told apart. `peer_wait_ns` are receives that wait for their sender, `sender_wait_ns`
+    senders that wait for a receive.
     """
 
     rank: int | None
     wire_ns: int | None
     peer_wait_ns: int | None
+    sender_wait_ns: int
     gap_ns: int
     exposed_ns: int | None
 
@@ -38,6 +43,7 @@ class Span:
             "rank": self.rank,
             "wire_ns": self.wire_ns,
             "peer_wait_ns": self.peer_wait_ns,
+            "sender_wait_ns": self.sender_wait_ns,
             "gap_ns": self.gap_ns,
         }
 
@@ -58,13 +64,39 @@ def receives(sides: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {str(key): rows for (key,), rows in parts.items()}
 
 
+def senders(sides: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The kernels that send each request's KV, with the place (`to_…`) that each sends to.
+
+    Args:
+        sides: From `kv_sides`.
+    """
+    place = ["trace_id", "process", "gpu"]
+    to = [f"to_{name}" for name in place]
+    there = sides.filter("arrives").select(
+        "request_id", *(pl.col(name).alias(f"to_{name}") for name in place), far_id="transfer_id"
+    )
+    sending = (
+        sides.filter("spins").select("request_id", "trace_id", "unit", "far_id", "start_ns", "end_ns")
+        .join(there, on=["request_id", "far_id"], maintain_order="left")
+        .unique(["request_id", "trace_id", "unit", *to], keep="first", maintain_order=True)
+        .drop("unit", "far_id")
+    )  # fmt: skip
+    parts = sending.partition_by("request_id", as_dict=True, include_key=False)
+    return {str(key): rows for (key,), rows in parts.items()}
+
+
 def span(
-    arriving: pl.DataFrame | None, seen: Mapping[str, Event | None], span_ns: int | None, clocks: Clocks
+    arriving: pl.DataFrame | None,
+    sending: pl.DataFrame | None,
+    seen: Mapping[str, Event | None],
+    span_ns: int | None,
+    clocks: Clocks,
 ) -> Span | None:
     """The parts of one request's span; None where that is not known, or nothing shows what arrived.
 
     Args:
         arriving: Of `receives`.
+        sending: Of `senders`.
         seen: Its events.
         span_ns: Its `transfer_span_ns`, which the parts add up to.
         clocks: Of all traces.
@@ -81,16 +113,36 @@ def span(
     moving = pl.concat([own, _placed(arriving.filter(~pl.col("arrives")), last.trace, clocks)])
     busy = min(_busy(moving, begin, until), span_ns)
     wire = None if moving["wire_ns"].null_count() else _busy(on_wire(moving), begin, until)
+    either = busy
+    if sending is not None:
+        kernels = pl.concat([moving.select(_TIMES), sending_to(own, sending, last.trace, clocks)])
+        either = min(_busy(kernels, begin, until), span_ns)
     return Span(
         rank=own.filter(end_ns=last.at_ns)["rank"][0],
         wire_ns=None if wire is None else min(wire, busy),
         peer_wait_ns=None if wire is None else busy - min(wire, busy),
-        gap_ns=span_ns - busy,
+        sender_wait_ns=either - busy,
+        gap_ns=span_ns - either,
         exposed_ns=max(
             _busy(rows, _on(clocks, last.trace, end), until)
             for rows in coming.filter(trace_id=last.trace).partition_by("process", "gpu")
         ),
     )  # fmt: skip
+
+
+def sending_to(own: pl.DataFrame, sending: pl.DataFrame, trace: str, clocks: Clocks) -> pl.DataFrame:
+    """`start_ns` and `end_ns` of kernels that send to the rank that finished last, on the clock of its trace.
+
+    Args:
+        own: From `finishing`.
+        sending: Of `senders`.
+        trace: Of the last receive.
+        clocks: Of all traces.
+    """
+    place = own.select("trace_id", "process", "gpu").row(0)
+    names = ("to_trace_id", "to_process", "to_gpu")
+    mine = sending.filter(pl.col(name).eq_missing(value) for name, value in zip(names, place, strict=True))
+    return _placed(mine, trace, clocks).select(_TIMES)
 
 
 def _placed(rows: pl.DataFrame, base: str, clocks: Clocks) -> pl.DataFrame:

@@ -26,8 +26,9 @@ _SEGMENTS = (
 )
 BLAMES = {
     "link": "the link",
-    "wait": "a late peer",
-    "transfer": "the link or a late peer",
+    "wait": "a late sender",
+    "receiver": "a late receiver",
+    "transfer": "the link or a late sender",
     "fragmentation": "pauses between transfers",
     "handoff": "a late first send",
     "scheduler": "the decode scheduler",
@@ -154,7 +155,8 @@ def _worst(worst: Sequence[Request], every: int) -> Table:
         segment("Queue", "queue_ns", "queue", minor=True),
         segment("Whole way", "path_ns", "path", minor=True),
         part("On the wire", "wire_ns", "wire"),
-        part("Waiting for the peer", "peer_wait_ns", "peer-wait"),
+        part("Sender late", "peer_wait_ns", "peer-wait"),
+        part("Receiver late", "sender_wait_ns", "transfer-span", exact=False),
         part("Pauses", "gap_ns", "transfer-span", exact=False),
         segment("Sent ahead", "overlap_ns", "hand-off", minor=True),
         numbers("Chunks", [request.prefill_step_count for request in worst], term="prefill", minor=True),

@@ -15,7 +15,8 @@ _SEGMENTS: Sequence[tuple[str, str, Meaning]] = (
     ("prefill_ms", "Prefill", "compute"),
     ("handoff_ms", "Hand-off", "handoff"),
     ("transfer_span_ms", "Transfer", "whole"),
-    ("span_peer_wait_ms", f"{_PART}peer wait", "wait"),
+    ("span_sender_wait_ms", f"{_PART}receiver late", "wait"),
+    ("span_peer_wait_ms", f"{_PART}sender late", "wait"),
     ("span_wire_ms", f"{_PART}wire", "wire"),
     ("span_gap_ms", f"{_PART}between transfers", "pause"),
     ("ready_to_decode_ms", "Ready, not started", "ready"),
@@ -24,7 +25,12 @@ _SEGMENTS: Sequence[tuple[str, str, Meaning]] = (
     (_WAY, "Whole way", "count"),
     (_TTFT, "Time to first token", "count"),
 )
-_DOUBTS = {"span_gap_ms": "transfer_span_ns", "span_peer_wait_ms": "", "span_wire_ms": ""}
+_DOUBTS = {
+    "span_gap_ms": "transfer_span_ns",
+    "span_sender_wait_ms": "transfer_span_ns",
+    "span_peer_wait_ms": "",
+    "span_wire_ms": "",
+}
 """Where a segment's own name does not say whose ± it has; what lies within the receives of one rank is exact."""
 _TONES: dict[str, Tone] = {"over": "bad", "ok": "good", "unresolved": "doubt"}
 _MARKS = ("p10", "p50", "p90")

@@ -29,6 +29,7 @@ _OF_PATHS = (
     "transfer_span_ms",
     "span_wire_ms",
     "span_peer_wait_ms",
+    "span_sender_wait_ms",
     "span_gap_ms",
     "first_decode_ms",
     "path_ms",

@@ -11,7 +11,7 @@ KEY: Sequence[tuple[Meaning, str]] = (
     ("queue", "queue"),
     ("compute", "prefill, first decode step"),
     ("handoff", "hand-off"),
-    ("wait", "peer wait"),
+    ("wait", "waiting for the other side"),
     ("wire", "wire"),
     ("whole", "wire and waiting, not told apart"),
     ("pause", "between transfers"),
@@ -58,12 +58,13 @@ def whole(request: Request) -> tuple[list[Segment], tuple[int, int]]:
 def _transfer(request: Request) -> list[Segment]:
     """The transfer as wire, waiting and pauses of the rank that finished last, where these are told apart."""
     span = request.span or {}
-    parts = [span.get(name) for name in ("peer_wait_ns", "wire_ns", "gap_ns")]
+    parts = [span.get(name) for name in ("sender_wait_ns", "peer_wait_ns", "wire_ns", "gap_ns")]
     if None not in parts and sum(part or 0 for part in parts) == request.transfer_span_ns:
-        wait, wire, pause = parts
+        late, wait, wire, pause = parts
         doubt = request.uncertainties.get("transfer_span_ns", 0)
         return [
-            _told("peer wait", "wait", wait, 0),
+            *([_told("receiver late", "wait", late, doubt)] if late else []),
+            _told("sender late", "wait", wait, 0),
             _told("wire", "wire", wire, 0),
             _told("between transfers", "pause", pause, doubt),
         ]

@@ -71,7 +71,8 @@ def test_segments_add_up(found: Analysis) -> None:
         assert sum(part or 0 for part in parts[1:]) == request.kv_gap_ns
         span = request.span or {}
         if span["wire_ns"] is not None:
-            assert span["wire_ns"] + span["peer_wait_ns"] + span["gap_ns"] == request.transfer_span_ns
+            waits = span["peer_wait_ns"] + span["sender_wait_ns"]
+            assert span["wire_ns"] + waits + span["gap_ns"] == request.transfer_span_ns
 
 
 def test_exactly_those_over_a_fifth_are_over(found: Analysis, truth: dict[str, Any]) -> None:

@@ -110,7 +110,7 @@ def test_the_fixed_cost_of_messages_is_fragmentation() -> None:
 
 def test_advice_names_the_idea_that_saves_most() -> None:
     ideas = (
-        WhatIf("wire-int8", 0, 9 * MS, 8 * MS, 10, "", ""),
+        WhatIf("wire-int8", 40 * MS, 0, 9 * MS, 8 * MS, 10, "", ""),
         WhatIf("link:ib-ndr", 40 * MS, 0, 3 * MS, None, 10, "", ""),
         WhatIf("sender-pipelining", 40 * MS, 0, 20 * MS, None, 1, "", ""),
         WhatIf("larger-messages", 40 * MS, 0, 30 * MS, None, 10, "", ""),

@@ -4,6 +4,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -304,9 +305,10 @@ def test_two_ideas_against_an_own_calculation(sample: Callable[[str], Path]) -> 
             )
             compute = [row[2:4] for row in file.execute(_RANGES, (f"kv_step % phase=prefill requests={request} %",))]
             layers = len(receives)
-            busy = sum(end - start for start, end in receives)
+            either = [(min(s[0], r[0]), max(s[1], r[1])) for s, r in zip(sends, receives, strict=True)]
+            assert all(before[1] <= after[0] for before, after in pairwise(either))
             wire = sum(min(s[1], r[1]) - max(s[0], r[0]) for s, r in zip(sends, receives, strict=True))
-            pause = receives[-1][1] - sends[0][0] - busy
+            pause = receives[-1][1] - sends[0][0] - sum(end - start for start, end in either)  # no kernel at all
             each, layer = (wire + pause) / layers, sum(end - start for start, end in compute) / layers
             pauses.append(pause)
             savings.append(wire + pause - max(each, layers * each - (layers - 1) * layer))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from nsysparse.analysis import Finding, WhatIf
 from nsysparse.ideas import title
-from nsysparse.metrics.cases import FRAGMENTATION, HANDOFF, LINK, PARTS, SCHEDULER, TRANSFER, WAIT, Case
+from nsysparse.metrics.cases import FRAGMENTATION, HANDOFF, LINK, PARTS, RECEIVER, SCHEDULER, TRANSFER, WAIT, Case
 from nsysparse.metrics.findings.ranking import MEDIUM, refs, severity
 from nsysparse.metrics.whatif.idea import middle
 from nsysparse.units import counted, human_ns, human_share
@@ -33,6 +33,13 @@ _TOLD: Mapping[str, _Part] = {
         "Wait-bound: the receiver waits for a late sender",
         "See what the sending side does meanwhile: other requests' transfers, computing, or a host that launches late.",
         ("smaller-batch", "receiver-pipelining"),
+    ),
+    RECEIVER: _Part(
+        "wait",
+        "Wait-bound: the sender waits for a late receiver",
+        "Post receives as soon as a request is admitted, not when its prefill reports to be done; see what holds the"
+        " decode side's host up.",
+        (),
     ),
     TRANSFER: _Part(
         "wire",
