@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from nsysparse.document import SECTION_LEVEL, Block, Document, Heading, Heatmap, Lanes, Table
-from nsysparse.render.html_views import LONGEST_TITLE, View, view
+from nsysparse.render.html_views import LONGEST_TITLE, View, data, json_block, view
 from nsysparse.render.names import shortened, visible
 
 _PLOTTED = (Heatmap, Lanes)
@@ -105,6 +105,8 @@ def _parts(blocks: Sequence[Block]) -> list[View]:
             above = visible(block.text)
         else:
             drawn = view(block)
+            if (values := data(block)) is not None:
+                drawn["json"] = json_block(values)
             if isinstance(block, Table):
                 drawn["repeats_title"] = drawn["caption"] == above
             elif isinstance(block, Heading):
