@@ -1,6 +1,5 @@
 """What is read: verdict, key figures, findings, definitions, and what could not be known."""
 
-from nsysparse.analysis import ADVICE
 from nsysparse.document import Abstention, Callout, Definitions, Fact, Facts, Meter, Ranked, Ranking, is_command
 from nsysparse.render.figures import meter
 from nsysparse.render.html_views.base import View, coded, fields_of, said, view
@@ -24,13 +23,11 @@ def _advice(advice: str) -> View:
 @view.register
 def _(block: Callout) -> View:
     number, _, unit = visible(block.figure).partition(" ")
-    text, _, command = block.text.partition(ADVICE)
     return fields_of(block) | {
         "number": number,
         "unit": unit,
         "glyph": _GLYPHS.get(block.tone, "?"),
-        "text": said(text),
-        **_advice(command),
+        **_advice(block.advice),
     }
 
 
