@@ -85,6 +85,16 @@ def human_within(ns: int, doubt_ns: int) -> str:
     return f"{within(ns / scale.per_unit, doubt_ns / scale.per_unit)} {scale.unit}"
 
 
+def share_within(value: float, doubt: float) -> str:
+    """A share that may be off by `doubt`, itself a share, as a percentage no finer than that: `9.6 ± 0.7 %`.
+
+    As `human_share` where the doubt does not show.
+    """
+    if doubt * 100 < FINEST_PERCENT:
+        return human_share(value)
+    return f"{within(value * 100, doubt * 100)} %"
+
+
 def human_rate(value: float | None) -> str:
     """A rate in GB/s with three digits, four from 100 on; `unknown` for None."""
     return UNKNOWN if value is None else f"{significant(value)} GB/s"

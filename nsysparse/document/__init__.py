@@ -36,6 +36,7 @@ from nsysparse.document.figures import (
 from nsysparse.document.meanings import Meaning
 from nsysparse.document.tables import Align, Cell, CellKind, Column, Table
 from nsysparse.document.texts import (
+    CHANGE_THAT,
     SECTION_LEVEL,
     Abstention,
     Callout,
@@ -53,6 +54,7 @@ from nsysparse.document.texts import (
 )
 
 __all__ = [
+    "CHANGE_THAT",
     "SECTION_LEVEL",
     "Abstention",
     "Align",

@@ -62,10 +62,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChart:
-    """Vertical stacked columns from zero, one per category (e.g. a model layer).
-
-    `targets` are the anchors of the rows that say more of each category.
-    """
+    """Vertical stacked columns from zero, one per category (e.g. a model layer)."""
 
     caption: str
     x_title: str
@@ -73,7 +70,6 @@ class ColumnChart:
     labels: Sequence[str]
     series: Sequence[Series]
     anchor: str
-    targets: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +287,10 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One row of a timeline: whose it is where several are, what of it, and how far it may be off the others."""
+    """One row of a timeline: whose it is where several are, and what of it."""
 
     source: str
     label: str
-    doubt_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

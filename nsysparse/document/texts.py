@@ -9,6 +9,9 @@ from nsysparse.document.meanings import Meaning
 
 Tone = Literal["plain", "good", "bad", "doubt", "muted"]
 
+CHANGE_THAT = "To change that:"
+"""What stands before a verdict's advice, in every format."""
+
 _COMMAND = re.compile(r"--\w|([A-Z_]+=\S+ )*nsys(parse)? |(ib_\w+_bw|nvbandwidth|nixlbench|mpirun) -")
 
 SECTION_LEVEL = 2
@@ -72,7 +75,7 @@ class Callout:
     """Something the reader must not miss: the verdict, or a notice to know before any number.
 
     A verdict may carry one big `figure` and the `doubt` about it; `title` is its state in words, `note` what it rests
-    on.
+    on, `advice` what would change it: a command (`is_command`) or words.
     """
 
     kind: Literal["verdict", "notice"]
@@ -82,6 +85,7 @@ class Callout:
     figure: str = ""
     doubt: str = ""
     note: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

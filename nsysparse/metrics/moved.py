@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nsysparse.analysis import Capability, Link, Totals, TraceFacts
+from nsysparse.headline import busiest as busiest_of
+from nsysparse.headline import known_links
 from nsysparse.kinds import COPIES, NCCL
-from nsysparse.metrics.rates import UNKNOWN_END
 from nsysparse.units import counted, human_bytes, human_ns, human_rate, human_share, significant
 
 _UNTOLD = Capability("absent", "the trace says no more of them")
@@ -53,8 +54,7 @@ def moved(totals: Totals, links: Sequence[Link], traces: Sequence[TraceFacts]) -
     if totals.bytes_known_share is not None and totals.bytes_known_share < 1:
         size = f"at least {size}"
     text = f"{text} carried {size} in {took}"
-    real = [link for link in links if UNKNOWN_END not in (link.src, link.dst)]
-    busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key, link.transport), default=None)
+    real, busiest = known_links(links), busiest_of(links)
     if busiest is None or busiest.headline_gb_s is None:
         return _unknown(text, _unproven(totals, links, busiest, traces))
     rests = _rests(busiest, real, len(links))

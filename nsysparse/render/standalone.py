@@ -193,7 +193,7 @@ def _(block: Waterfall) -> Drawing:
 
 @_drawing.register
 def _(block: Heatmap) -> Drawing:
-    """Without the view, which prepares the interactive one and loads plotly for it."""
+    """On a ground of its own, with what the page says below it."""
     across = f"{len(block.x):,} {block.x_title}"
     down = f"{block.y_title} {shortened(block.y[0], 20)} to {shortened(block.y[-1], 20)}"
     notes = [f"Across: {across}. Down: {down}. Blank: not observed.", *([block.dropped] if block.dropped else [])]

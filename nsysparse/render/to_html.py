@@ -14,8 +14,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from nsysparse.document import SECTION_LEVEL, Block, Document, Heading, Heatmap, Lanes, Table
-from nsysparse.render.html_views import LONGEST_TITLE, View, view
+from nsysparse.document import CHANGE_THAT, SECTION_LEVEL, Block, Document, Heading, Heatmap, Lanes, Table
+from nsysparse.render.html_views import LONGEST_TITLE, View, data, json_block, view
 from nsysparse.render.names import shortened, visible
 
 _PLOTTED = (Heatmap, Lanes)
@@ -39,6 +39,7 @@ def render(document: Document) -> str:
     plotly = _asset("plotly-cartesian.min.js") if is_interactive else ""
     return _template().render(
         parts=parts,
+        change_that=CHANGE_THAT,
         title=f"{visible(document.title)} · {shortened(document.source, 80)}",
         source=shortened(document.source, 120),
         source_full=shortened(document.source, LONGEST_TITLE),
@@ -105,6 +106,8 @@ def _parts(blocks: Sequence[Block]) -> list[View]:
             above = visible(block.text)
         else:
             drawn = view(block)
+            if (values := data(block)) is not None:
+                drawn["json"] = json_block(values)
             if isinstance(block, Table):
                 drawn["repeats_title"] = drawn["caption"] == above
             elif isinstance(block, Heading):

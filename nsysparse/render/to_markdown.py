@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import cache, singledispatch
 from types import MappingProxyType
 
-from nsysparse.analysis import ADVICE
 from nsysparse.document import (
+    CHANGE_THAT,
     Abstention,
     BarChart,
     Block,
@@ -162,9 +162,8 @@ def _(block: Callout) -> list[str]:
         return [f"> **{prose(block.title.capitalize())}.** {prose(shortened(block.text, _LONGEST_SAYING))}", ""]
     figures = " ".join(part for part in (block.figure, block.doubt) if part)
     basis = " · ".join(part for part in (figures, block.note) if part)
-    text, advice, command = shortened(block.text, _LONGEST_SAYING).partition(ADVICE)
-    lines = [f"### {_ICONS.get(block.tone, _NO_ICON)} {prose(text)}", ""]
-    lines += [f"{prose(advice)} {_advice(command)}", ""] if command else []
+    lines = [f"### {_ICONS.get(block.tone, _NO_ICON)} {prose(shortened(block.text, _LONGEST_SAYING))}", ""]
+    lines += [f"{CHANGE_THAT} {_advice(shortened(block.advice, _LONGEST_SAYING))}", ""] if block.advice else []
     return [*lines, prose(basis), ""] if basis else lines
 
 

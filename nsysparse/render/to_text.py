@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from nsysparse.document import (
+    CHANGE_THAT,
     Abstention,
     BarChart,
     Block,
@@ -136,7 +137,8 @@ def _(block: Callout, frame: Frame) -> list[Line]:
     if block.kind == "notice":
         return _wrapped(frame, f"{block.title.capitalize()}. {block.text}", block.tone, "")
     # The verdict is one line however long: it is what a log is searched for.
-    lines = [text_line(sentence(block.text), block.tone, is_strong=True)]
+    text = f"{block.text} {CHANGE_THAT} {block.advice}" if block.advice else block.text
+    lines = [text_line(sentence(text), block.tone, is_strong=True)]
     figures = " ".join(part for part in (block.figure, block.doubt) if part)
     basis = " · ".join(part for part in (figures, block.note) if part)
     return [*lines, *_wrapped(frame, basis, "muted", "")] if basis else lines

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nsysparse.document import Cell, CellKind, Column, Table, Tone, is_command
-from nsysparse.units import FINEST_PERCENT, UNKNOWN, Scale, byte_scale, decimals_for, fixed, share, within
+from nsysparse.units import FINEST_PERCENT, UNKNOWN, Scale, byte_scale, decimals_for, fixed, share, share_within, within
 
 NOT_KNOWN = Cell(UNKNOWN, tone="muted")
 NOT_APPLICABLE = Cell("\u2013", tone="muted")
@@ -129,7 +129,7 @@ def doubtful_shares(
             continue
         doubt = 0.0 if low is None or high is None else max(high - value, value - low)
         plain = doubt * 100 < FINEST_PERCENT
-        cells.append(Cell(share(value, 1) if plain else f"{within(value * 100, doubt * 100)} %", sort=value))
+        cells.append(Cell(share(value, 1) if plain else share_within(value, doubt), sort=value))
     return Filled(Column(title, "right", term), cells)
 
 

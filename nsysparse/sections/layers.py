@@ -46,7 +46,6 @@ def _chart(layers: Sequence[Layer]) -> ColumnChart:
         [str(layer.layer) for layer in layers],
         [each for each in series if any(each.values)],
         "layers-chart",
-        [f"layer-{layer.layer}" for layer in layers],
     )
 
 

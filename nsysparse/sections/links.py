@@ -1,6 +1,6 @@
 """Observed against theoretical throughput, link by link, with both references and their sources."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nsysparse.analysis import Analysis, Distribution, Link
 from nsysparse.document import Abstention, Bar, BarChart, Block, Heading, Paragraph, Spread, Table
@@ -13,6 +13,9 @@ from nsysparse.units import UNKNOWN, counted, human_bytes, human_rate, human_sha
 MOST_BARS = 24
 # A rate over less of a link's bytes says so.
 MOST_OF_IT = 0.995
+
+RATES: Mapping[str, str] = {"wire": "Wire rate", "delivered": "Delivered rate", "kernel": "Rate over whole kernels"}
+"""What a headline rate is called, by its basis."""
 
 _NONE = Abstention("Throughput", "No link carried a KV transfer that was recorded.")
 

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Link, Request
 from nsysparse.document import Block, Dot, Fact, Facts, Meter, Strip, Tone, Way
+from nsysparse.headline import busiest
 from nsysparse.sections.absence import reason
+from nsysparse.sections.devices import idle_for_kv
+from nsysparse.sections.links import RATES
 from nsysparse.sections.ways import anchor, whole
 from nsysparse.units import (
-    FINEST_PERCENT,
     NS_PER_MS,
     UNKNOWN,
     counted,
@@ -16,6 +18,7 @@ from nsysparse.units import (
     human_rate,
     human_share,
     human_within,
+    share_within,
     significant,
     within,
 )
@@ -52,14 +55,11 @@ def _strip(analysis: Analysis, known: Sequence[Request]) -> Strip:
         f"threshold {threshold * 100:.4g} %",
         verdict.value if has_middle else None,
         verdict.uncertainty or 0.0,
-        f"p50 {_share(verdict.value, verdict.uncertainty)}" if has_middle else "",
+        f"p50 {share_within(verdict.value, verdict.uncertainty or 0)}"
+        if has_middle and verdict.value is not None
+        else "",
         "shares",
     )
-
-
-def _share(value: float | None, doubt: float | None) -> str:
-    percent = (doubt or 0) * 100
-    return human_share(value) if percent < FINEST_PERCENT else f"{within((value or 0) * 100, percent)} %"
 
 
 def _counts(analysis: Analysis, known: Sequence[Request]) -> str:
@@ -105,19 +105,18 @@ def _unknown(analysis: Analysis, label: str, path: str, term: str, otherwise: st
 
 
 def _rate(analysis: Analysis) -> Fact:
-    """Of the link with the most bytes that has one, as in the verdict."""
-    told = [link for link in analysis.links if link.headline_gb_s is not None]
-    busiest = max(told, key=lambda link: (link.bytes or 0, link.link_key), default=None)
-    if busiest is None or busiest.headline_gb_s is None:
-        return _unknown(analysis, "Rate", "/links/*/headline_gb_s", "headline", "no link has a rate")
-    bound = "≥ " if busiest.headline_is_bound else ""
-    references = [value for value in (busiest.peak_gb_s, busiest.practical_gb_s) if value]
-    end = max([busiest.headline_gb_s, *references]) * 1.1
-    meter = Meter(busiest.headline_gb_s, end, "wire", busiest.peak_gb_s, busiest.practical_gb_s)
+    """Of the link that the verdict names."""
+    link = busiest(analysis.links)
+    if link is None or link.headline_gb_s is None:
+        return _unknown(analysis, "Rate", "/links/*/headline_gb_s", "headline", "the link with most bytes has none")
+    bound = "≥ " if link.headline_is_bound else ""
+    references = [value for value in (link.peak_gb_s, link.practical_gb_s) if value]
+    end = max([link.headline_gb_s, *references]) * 1.1
+    meter = Meter(link.headline_gb_s, end, "wire", link.peak_gb_s, link.practical_gb_s)
     return Fact(
-        "Wire rate" if busiest.headline_basis == "wire" else "Rate, waiting included",
-        f"{bound}{human_rate(busiest.headline_gb_s)}",
-        _against(busiest) + (f" · the busiest of {len(analysis.links):,} links" if len(analysis.links) > 1 else ""),
+        RATES.get(link.headline_basis or "", "Rate"),
+        f"{bound}{human_rate(link.headline_gb_s)}",
+        _against(link) + (f" · the busiest of {len(analysis.links):,} links" if len(analysis.links) > 1 else ""),
         term="headline",
         meter=meter,
     )
@@ -125,9 +124,10 @@ def _rate(analysis: Analysis) -> Fact:
 
 def _against(link: Link) -> str:
     rate, bound = link.headline_gb_s or 0.0, "≥ " if link.headline_is_bound else ""
-    if link.peak_gb_s:
-        return f"{bound}{human_share(rate / link.peak_gb_s)} of line rate {link.peak_gb_s:.4g} GB/s"
-    return "no line rate named: --link or --peak"
+    if not link.peak_gb_s:
+        return "no line rate named: --link or --peak"
+    text = f"{bound}{human_share(rate / link.peak_gb_s)} of line rate {link.peak_gb_s:.4g} GB/s"
+    return f"{text}, faster than the link can be" if rate > link.peak_gb_s else text
 
 
 def _gap(analysis: Analysis) -> Fact:
@@ -158,15 +158,12 @@ def _wait(analysis: Analysis) -> Fact:
 
 def _idle(analysis: Analysis) -> Fact:
     """Of all decode devices together."""
-    devices = [each for each in analysis.decode or () if each.idle_while_pending_ns is not None]
-    active = sum(device.active_ns for device in devices)
-    if not active:
+    idle = idle_for_kv(analysis)
+    if idle is None:
         return _unknown(analysis, "Decode idle for KV", "/decode", "decode-idle", "no decode step was recorded")
-    idle = sum(device.idle_while_pending_ns or 0 for device in devices)
-    doubt = sum(device.uncertainty_ns or 0 for device in devices)
-    value = f"{within(idle / active * 100, doubt / active * 100)} %" if doubt else human_share(idle / active)
-    note = f"{human_ns(idle)} of {human_ns(active)} on {counted(len(devices), 'device')}"
-    return Fact("Decode idle for KV", value, note, term="decode-idle", meter=Meter(idle, active, "ready"))
+    note = f"{human_ns(idle.idle_ns)} of {human_ns(idle.active_ns)} on {counted(idle.device_count, 'device')}"
+    meter = Meter(idle.idle_ns, idle.active_ns, "ready")
+    return Fact("Decode idle for KV", idle.text, note, term="decode-idle", meter=meter)
 
 
 def _attributed(analysis: Analysis) -> Fact:

@@ -8,8 +8,9 @@ from nsysparse.document import Abstention, Block, Cell, Heading, Paragraph, Tabl
 from nsysparse.sections import waterfall
 from nsysparse.sections.absence import reason
 from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts
+from nsysparse.sections.doubts import doubt_ms
 from nsysparse.sections.requests import gap_shares, states
-from nsysparse.units import NS_PER_MS, counted, time_scale, within
+from nsysparse.units import counted, time_scale, within
 
 _SEGMENTS = (
     ("queue_ms", "Queue", "queue"),
@@ -96,7 +97,7 @@ def _doubts(analysis: Analysis) -> list[str]:
 
 def _segments(spreads: dict[str, Distribution], requests: Sequence[Request]) -> Table:
     known = [(name, title, spreads[name]) for name, title, _ in _SEGMENTS if name in spreads]
-    doubts = [_doubt_ms(requests, name) for name, *_ in known]
+    doubts = [doubt_ms(requests, name) for name, *_ in known]
     columns = [
         texts("Segment", [title for _, title, _ in known]),
         *(
@@ -106,12 +107,6 @@ def _segments(spreads: dict[str, Distribution], requests: Sequence[Request]) -> 
         numbers("Requests", [spread.count for *_, spread in known]),
     ]
     return table("Segments of the way", columns, "segments-table")
-
-
-def _doubt_ms(requests: Sequence[Request], name: str) -> float:
-    """How far a segment may be off in any request, in ms; its name in the summary is in ms too."""
-    field = name.removesuffix("_ms") + "_ns"
-    return max((request.uncertainties.get(field, 0) for request in requests), default=0) / NS_PER_MS
 
 
 def _no_finer(
@@ -180,7 +175,7 @@ def _prompts(buckets: Sequence[PromptBucket], requests: Sequence[Request]) -> Ta
         _no_finer(
             f"{title} {mark}",
             _marks(spreads, mark),
-            [_doubt_ms(requests, name)] * len(spreads),
+            [doubt_ms(requests, name)] * len(spreads),
             minor=mark == "p90",
         )
         for title, (name, spreads) in measures.items()

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nsysparse.analysis import Analysis, Finding, Link, Request, Totals
+from nsysparse.analysis import Analysis, Finding, Link, Totals
 from nsysparse.document import Block, Cell, Column, Meaning, Meter, Paragraph, Table
+from nsysparse.headline import busiest
+from nsysparse.sections.devices import idle_for_kv
+from nsysparse.sections.doubts import doubt_ms
+from nsysparse.sections.links import RATES
 from nsysparse.units import (
-    FINEST_PERCENT,
-    NS_PER_MS,
-    UNKNOWN,
     human_ns,
     human_rate,
     human_share,
@@ -34,7 +35,6 @@ _SEGMENTS: tuple[tuple[str, str, Meaning], ...] = (
 )
 """The KV gap with its parts, then what the rest of the way consists of, by the names of the summary's metrics."""
 _TRANSFER, _SPLIT = "transfer_span_ms", ("span_wire_ms", "span_peer_wait_ms")
-_RATES = {"wire": "Wire rate", "delivered": "Delivered rate", "kernel": "Rate over whole kernels"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,8 @@ def _segments(analysis: Analysis) -> Iterator[_Row]:
     longest = max(known.values(), default=0.0)
     for name, label, meaning in _SEGMENTS:
         if name in known:
-            told = within(known[name], _doubt_ms(analysis.requests, name))
+            told = within(known[name], doubt_ms(analysis.requests, name))
             yield _Row(label, f"{told} ms", known[name] / longest if longest else 0.0, meaning)
-
-
-def _doubt_ms(requests: Sequence[Request], name: str) -> float:
-    """How far a segment may be off in any request."""
-    field = name.removesuffix("_ms") + "_ns"
-    return max((request.uncertainties.get(field, 0) for request in requests), default=0) / NS_PER_MS
 
 
 def _transfers(totals: Totals) -> Iterator[_Row]:
@@ -133,36 +127,28 @@ def _rest(known: float | None) -> str:
 
 def _rate(links: Sequence[Link]) -> Iterator[_Row]:
     """The link with most bytes among those whose ends are known, which the verdict names too."""
-    real = [link for link in links if UNKNOWN not in (link.src, link.dst)]
-    busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key, link.transport), default=None)
-    if busiest is None or busiest.headline_gb_s is None:
+    link = busiest(links)
+    if link is None or link.headline_gb_s is None:
         return
-    rate = busiest.headline_gb_s
+    rate = link.headline_gb_s
     value = human_rate(rate)
-    label = _RATES.get(busiest.headline_basis or "", "Rate")
-    whole = max(busiest.peak_gb_s or 0.0, busiest.practical_gb_s or 0.0)
-    references = [f"{busiest.peak_gb_s:.4g} GB/s line rate"] if busiest.peak_gb_s else []
-    references += [f"ceiling {significant(busiest.practical_gb_s)}"] if busiest.practical_gb_s else []
+    label = RATES.get(link.headline_basis or "", "Rate")
+    whole = max(link.peak_gb_s or 0.0, link.practical_gb_s or 0.0)
+    references = [f"{link.peak_gb_s:.4g} GB/s line rate"] if link.peak_gb_s else []
+    references += [f"ceiling {significant(link.practical_gb_s)}"] if link.practical_gb_s else []
     remark = f"of {', '.join(references)}" if references else "no line rate to compare with"
     if whole and rate > whole:
         remark += ": faster than the link can be, so bytes, pairing or link are wrong"
     if len(links) > 1:
         label += " of the link with most bytes"
-    told = f"≥ {value}" if busiest.headline_is_bound else value
+    told = f"≥ {value}" if link.headline_is_bound else value
     yield _Row(label, told, rate / whole if whole else None, "wire", remark)
 
 
 def _decode_idle(analysis: Analysis) -> Iterator[_Row]:
     """Time without compute on decode devices while KV was on its way, of all of which that is known."""
-    known = [(each, each.idle_while_pending_ns) for each in analysis.decode or ()]
-    told = [(each, idle) for each, idle in known if idle is not None]
-    active = sum(each.active_ns for each, _ in told)
-    if not active:
-        return
-    share = sum(idle for _, idle in told) / active
-    doubt = sum(each.uncertainty_ns or 0 for each, _ in told) / active * 100
-    value = human_share(share) if doubt < FINEST_PERCENT else f"{within(share * 100, doubt)} %"
-    yield _Row("Decode idle for KV", value, share, "idle", "of decode GPU time")
+    if (idle := idle_for_kv(analysis)) is not None:
+        yield _Row("Decode idle for KV", idle.text, idle.share, "ready", "of decode GPU time")
 
 
 def _told(finding: Finding) -> str:

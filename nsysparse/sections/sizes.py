@@ -1,6 +1,7 @@
 """Rate against message size: whether messages are too small for their link, and what each costs whatever its size."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from nsysparse.analysis import Analysis, Distribution, Link, MessageSize
 from nsysparse.document import Abstention, Block, Fit, Heading, Paragraph, RateBySize, SizeRate, SizeSeries, Spread
@@ -8,7 +9,7 @@ from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import names, numbers, rates, sizes, table, texts
 from nsysparse.sections.links import percentiles
 from nsysparse.sections.transports import several
-from nsysparse.units import counted, human_ns, human_rate
+from nsysparse.units import counted, human_bytes, human_ns, human_rate
 
 MOST_SIZES = 100
 MOST_SERIES = 6
@@ -17,8 +18,8 @@ MOST_CHARTS = 4
 MOST_POINTS = 200
 
 _NONE = Abstention("Message size", "No message has both a known size and a rate.")
-_SAME = 2
-"""Fewer sizes make no curve."""
+_FEWEST_SIZES = 2
+"""Fewer make no curve."""
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -44,48 +45,66 @@ def _charts(analysis: Analysis) -> list[RateBySize]:
             by_link.setdefault((size.link_key, size.transport), []).append(point)
     grouped: dict[tuple[object, ...], list[Link]] = {}
     for key, points in by_link.items():
-        if key in links and len(points) >= _SAME:
+        if key in links and len(points) >= _FEWEST_SIZES:
             link = links[key]
             grouped.setdefault((link.peak_gb_s, link.practical_gb_s, link.practical_curve), []).append(link)
     # Links that cannot share an axis have one each; those with the most bytes come first.
-    order = sorted(grouped.items(), key=lambda item: (-sum(link.bytes or 0 for link in item[1]), item[1][0].link_key))
-    return [
-        _chart(analysis, group, by_link, place, len(order) > 1) for place, (_, group) in enumerate(order[:MOST_CHARTS])
+    groups = sorted((_most_bytes_first(group) for group in grouped.values()), key=_bytes_first)
+    shown = groups[:MOST_CHARTS]
+    charts = [_chart(analysis, group, by_link) for group in shown]
+    if len(groups) > 1:
+        charts = [
+            replace(chart, caption=f"{chart.caption}, {group[0].link_name or group[0].transport}")
+            for chart, group in zip(charts, shown, strict=True)
+        ]
+    charts = [
+        replace(chart, anchor=f"{chart.anchor}-{place}" if place else chart.anchor)
+        for place, chart in enumerate(charts)
     ]
+    if more := len(groups) - len(shown):
+        said = f"{counted(more, 'more chart')} of links with other references and fewer bytes: see the table."
+        charts[-1] = replace(charts[-1], dropped=" ".join(part for part in (charts[-1].dropped, said) if part))
+    return charts
+
+
+def _most_bytes_first(links: Sequence[Link]) -> list[Link]:
+    return sorted(links, key=lambda link: (-(link.bytes or 0), link.link_key, link.transport))
+
+
+def _bytes_first(group: Sequence[Link]) -> tuple[int, str, str]:
+    return -sum(link.bytes or 0 for link in group), group[0].link_key, group[0].transport
 
 
 def _chart(
-    analysis: Analysis,
-    group: Sequence[Link],
-    by_link: dict[tuple[str, str], list[SizeRate]],
-    place: int,
-    is_one_of_many: bool,  # noqa: FBT001 (a private detail of the caption)
+    analysis: Analysis, ordered: Sequence[Link], by_link: Mapping[tuple[str, str], Sequence[SizeRate]]
 ) -> RateBySize:
-    ordered = sorted(group, key=lambda link: (-(link.bytes or 0), link.link_key))
+    """The curves of links that share both references."""
     shown = ordered[:MOST_SERIES]
     named = several(analysis.links)
+    points = [by_link[link.link_key, link.transport] for link in shown]
     series = [
         SizeSeries(
             f"{link.transport} · {link.src} → {link.dst}" if named else f"{link.src} → {link.dst}",
-            by_link[link.link_key, link.transport][:MOST_POINTS],
+            _heaviest(of_link),
             _fit(link),
         )
-        for link in shown
+        for link, of_link in zip(shown, points, strict=True)
     ]
-    dropped = ""
+    dropped = []
     if len(shown) < len(ordered):
-        dropped = f"The {len(shown)} links with the most bytes of {len(ordered):,}; the table has others."
-    caption = "Rate by message size"
-    if is_one_of_many:
-        caption += f", {shown[0].link_name or shown[0].transport}"
+        dropped.append(f"The {len(shown)} links with the most bytes of {len(ordered):,}; the table has others.")
+    if most := max((len(each) for each in points if len(each) > MOST_POINTS), default=0):
+        dropped.append(
+            f"Of a link at most the {MOST_POINTS} sizes with the most bytes, of up to {most:,}; JSON has all."
+        )
     return RateBySize(
-        caption,
+        "Rate by message size",
         series,
         shown[0].peak_gb_s,
         shown[0].practical_gb_s,
-        f"sizes-chart-{place}" if place else "sizes-chart",
+        "sizes-chart",
         " ".join(part for part in (_note(shown), _ceiling(shown[0])) if part),
-        dropped,
+        " ".join(dropped),
         [(each.bytes, each.gb_s) for each in shown[0].practical_curve],
     )
 
@@ -94,6 +113,12 @@ def _ceiling(link: Link) -> str:
     if not link.practical_curve:
         return ""
     return f"Dashed curve: what messages of each size reach ({link.practical_source})."
+
+
+def _heaviest(points: Sequence[SizeRate]) -> list[SizeRate]:
+    """The sizes that carried the most bytes, at most `MOST_POINTS`, from small to large."""
+    chosen = sorted(points, key=lambda point: (-point.size * point.count, point.size))[:MOST_POINTS]
+    return sorted(chosen, key=lambda point: point.size)
 
 
 def _note(links: Sequence[Link]) -> str:
@@ -105,11 +130,11 @@ def _note(links: Sequence[Link]) -> str:
         )
     parts = []
     for link in told:
-        half = (link.fixed_cost_ns or 0) * (link.fitted_gb_s or 0)
+        half = (link.fixed_cost_ns or 0) * (link.fitted_gb_s or 0)  # GB/s is bytes per ns
         of = f"{link.src} → {link.dst}: " if len(told) > 1 else ""
         parts.append(
             f"{of}{human_ns(link.fixed_cost_ns)} per message + bytes ÷ {human_rate(link.fitted_gb_s)}: half that rate"
-            f" at {half / 1e6:.3g} MB"
+            f" at {human_bytes(round(half))}"
         )
     return (
         f"Fitted: {'; '.join(parts)}. The line goes through times as they are; rates of single messages allow for 30 µs"

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from nsysparse.analysis import Analysis, Distribution, Request
+from nsysparse.analysis import Analysis, Distribution
 from nsysparse.document import Block, Cell, Column, Heading, Meaning, Meter, Table, Tone
 from nsysparse.sections.cells import NOT_KNOWN
-from nsysparse.units import NS_PER_MS, decimals_for, fixed, within
+from nsysparse.sections.doubts import doubt_ms
+from nsysparse.units import decimals_for, fixed, within
 
 _PART = "\u2013 "
 """Before what is a part of the row above."""
@@ -25,13 +26,6 @@ _SEGMENTS: Sequence[tuple[str, str, Meaning]] = (
     (_WAY, "Whole way", "count"),
     (_TTFT, "Time to first token", "count"),
 )
-_DOUBTS = {
-    "span_gap_ms": "transfer_span_ns",
-    "span_sender_wait_ms": "transfer_span_ns",
-    "span_peer_wait_ms": "",
-    "span_wire_ms": "",
-}
-"""Where a segment's own name does not say whose ± it has; what lies within the receives of one rank is exact."""
 _TONES: dict[str, Tone] = {"over": "bad", "ok": "good", "unresolved": "doubt"}
 _MARKS = ("p10", "p50", "p90")
 
@@ -57,7 +51,7 @@ def build(analysis: Analysis) -> list[Block]:
         tone: Tone = _TONES.get(analysis.verdict.state, "plain") if name == _GAP else "plain"
         length = None if spread is None else spread.p50
         bar = Cell("") if name in (_WAY, _TTFT) else Cell("", meter=Meter(length, end or 1.0, meaning), tone=tone)
-        doubt = _doubt_ms(analysis.requests, name)
+        doubt = doubt_ms(analysis.requests, name)
         of = [Cell("" if spread is None else f"{spread.count:,}")] if len(counts) > 1 else []
         rows.append([Cell(label, tone=tone), bar, *(_cell(spread, mark, doubt, decimals) for mark in _MARKS), *of])
     columns = [Column(""), Column(""), *(Column(mark, "right", unit="ms") for mark in _MARKS)]
@@ -72,9 +66,3 @@ def _cell(spread: Distribution | None, mark: str, doubt: float, decimals: int) -
     if value is None:
         return NOT_KNOWN
     return Cell(fixed(value, decimals) if doubt < 0.5 * 10**-decimals else within(value, doubt))
-
-
-def _doubt_ms(requests: Sequence[Request], name: str) -> float:
-    """How far a segment may be off in any request."""
-    field = _DOUBTS.get(name, name.removesuffix("_ms") + "_ns")
-    return max((request.uncertainties.get(field, 0) for request in requests), default=0) / NS_PER_MS

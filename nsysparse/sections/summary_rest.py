@@ -6,7 +6,7 @@ from nsysparse.analysis import Analysis, Reason
 from nsysparse.document import Block, Cell, Column, Fact, Heading, Table
 from nsysparse.ideas import title
 from nsysparse.sections.path import BLAMES
-from nsysparse.units import FINEST_PERCENT, UNKNOWN, counted, human_ns, human_share, within
+from nsysparse.units import UNKNOWN, counted, human_ns, human_share, share_within
 
 MOST_UNKNOWN = 5
 MOST_WARNINGS = 4
@@ -41,9 +41,8 @@ def _idle(analysis: Analysis) -> Fact | None:
     where = every[0].gpu if len(every) == 1 else counted(len(every), "decode device")
     flight = sum(device.by_reason.get("transfer", 0) for device in every) / active
     doubt = sum(device.uncertainty_ns or 0 for device in every) / active
-    for_kv = f"{within(flight * 100, doubt * 100)} %" if doubt * 100 >= FINEST_PERCENT else human_share(flight)
     share = human_share(sum(device.idle_ns for device in every) / active)
-    return Fact("Decode idle", share, f"of the time of {where}; {for_kv} while KV is in flight")
+    return Fact("Decode idle", share, f"of the time of {where}; {share_within(flight, doubt)} while KV is in flight")
 
 
 def _unattributed(analysis: Analysis) -> Fact | None:
@@ -85,9 +84,7 @@ def _worst(analysis: Analysis) -> Fact | None:
         return None
     low, high = worst.kv_gap_share_low, worst.kv_gap_share_high
     doubt = 0.0 if low is None or high is None else max(high - worst.kv_gap_share, worst.kv_gap_share - low)
-    share = human_share(worst.kv_gap_share)
-    if doubt * 100 >= FINEST_PERCENT:
-        share = f"{within(worst.kv_gap_share * 100, doubt * 100)} %"
+    share = share_within(worst.kv_gap_share, doubt)
     blame = f", mostly {BLAMES[worst.blame]}" if worst.blame in BLAMES else ""
     return Fact("Worst request", share, f"{worst.request_id}{blame}")
 

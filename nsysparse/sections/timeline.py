@@ -8,7 +8,7 @@ from nsysparse.document import Block, Heading, Lane, Lanes, MarkLevel, Meaning, 
 from nsysparse.sections.ways import anchor
 from nsysparse.units import counted, human_ns
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 MOST_LANES = 64
 _LOOKS: dict[str, tuple[Meaning, str]] = {
     "prefill": ("compute", "step, compute"),
@@ -46,7 +46,7 @@ def build(analysis: Analysis) -> list[Block]:
             told.start_ns,
             told.end_ns,
             [
-                Lane(prefixes.get(lane.trace_id, lane.trace_id), f"{lane.gpu} {lane.kind}", lane.uncertainty_ns)
+                Lane(prefixes.get(lane.trace_id, lane.trace_id), f"{lane.gpu} {lane.kind}")
                 for lane in (told.lanes[place] for place in kept)
             ],
             [_level(told, level, place) for level in shown],
@@ -89,7 +89,7 @@ def _shown(told: Timeline) -> tuple[list[TimelineLevel], list[int]]:
 def _only(level: TimelineLevel, place: dict[int, int]) -> TimelineLevel:
     rows = [at for at, lane in enumerate(level.lane) if lane in place]
 
-    def kept(column: Sequence[T]) -> tuple[T, ...]:
+    def kept(column: Sequence[_T]) -> tuple[_T, ...]:
         return tuple(column[at] for at in rows)
 
     return TimelineLevel(

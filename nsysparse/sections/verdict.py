@@ -1,6 +1,6 @@
 """The run's one answer, and what the reader must know before any number."""
 
-from nsysparse.analysis import Analysis, Verdict
+from nsysparse.analysis import ADVICE, Analysis, Verdict
 from nsysparse.document import Abstention, Block, Callout, Paragraph, Tone
 from nsysparse.sections.absence import reason
 from nsysparse.units import FINEST_PERCENT, UNKNOWN, counted, human_share, within
@@ -47,7 +47,8 @@ def build(analysis: Analysis) -> list[Block]:
     """Verdict first, then the notice; when nothing is known, why, and what would change it."""
     verdict = analysis.verdict
     title, tone = _STATES[verdict.state]
-    blocks: list[Block] = [Callout("verdict", title, verdict.text, tone, *_figure(verdict), _basis(verdict))]
+    text, _, advice = verdict.text.partition(ADVICE)
+    blocks: list[Block] = [Callout("verdict", title, text, tone, *_figure(verdict), _basis(verdict), advice)]
     if verdict.detail:
         blocks.append(Paragraph(verdict.detail, "muted"))
     if analysis.notice is not None:

@@ -34,7 +34,9 @@ def block(analysis: Analysis) -> Waterfall:
         _row(request, [column.cells[place] for column in columns], profiles.get(request.request_id, ()))
         for place, request in enumerate(shown)
     ]
-    used = {segment.meaning for row in rows for segment in (*row.before, *row.after) if segment.value}
+    used = {
+        segment.meaning for row in rows for segment in (*row.before, *row.after, row.ahead) if segment and segment.value
+    }
     if any(row.unknown_before or row.unknown_after for row in rows):
         used.add("unknown")
     return Waterfall(
@@ -112,7 +114,7 @@ def _ahead(request: Request) -> Segment | None:
     if not request.overlap_ns:
         return None
     said = human_ns(request.overlap_ns)
-    return Segment("sent while prefill ran", "hidden", request.overlap_ns / NS_PER_MS, said)
+    return Segment("sent while prefill ran", "wire", request.overlap_ns / NS_PER_MS, said)
 
 
 def _notes(request: Request) -> list[str]:

@@ -69,3 +69,19 @@ def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
 
 def test_python_m_nsysparse_is_the_command_line() -> None:
     assert python("-m", "nsysparse", "--version") == f"nsysparse, version {nsysparse.__version__}\n"
+
+
+def test_pictures_beside_a_comment_need_no_plotly() -> None:
+    """They are of what stands without scripts."""
+    drawn = """
+import sys
+from nsysparse.document import Document, Heatmap, HeatView, Lane, Lanes, MarkLevel
+from nsysparse.render.standalone import figures
+level = MarkLevel(0, [0], ["wire"], [0], [9], [9], [1], [None])
+blocks = [
+    Heatmap("h", "request", "layer", ["a"], ["0"], [HeatView("t", "ms", [[1.0]])], "heatmap-chart"),
+    Lanes("l", 0, 9, [Lane("", "gpu0 sends")], [level], [], [], [("wire", "wire")], "timeline-chart"),
+]
+print(*(each.anchor for each in figures(Document("t", "s", "g", blocks))), "plotly" in sys.modules)
+"""
+    assert python("-c", drawn).split() == ["heatmap-chart", "timeline-chart", "False"]

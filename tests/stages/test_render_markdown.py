@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from nsysparse.analysis import ADVICE, Analysis
+from nsysparse.analysis import Analysis
 from nsysparse.document import (
     SECTION_LEVEL,
     Abstention,
@@ -187,7 +187,7 @@ def test_a_picture_whose_caption_is_hostile_stays_one_picture() -> None:
 
 
 def test_a_verdicts_command_can_be_copied() -> None:
-    block = Callout("verdict", "t", f"Nothing found.{ADVICE}nsys profile --trace=cuda_x")
+    block = Callout("verdict", "t", "Nothing found.", advice="nsys profile --trace=cuda_x")
     text = to_markdown.render(Document("t", "s", "g", [block]))
     assert "<code>nsys profile --trace=cuda&#95;x</code>" in text
     assert "### ⚪ Nothing found.\n" in text

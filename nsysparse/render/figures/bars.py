@@ -91,8 +91,8 @@ def _references(bar: Bar, line: float, ceiling: float) -> list[Markup]:
     return marks
 
 
-def meter(shown: Meter, said: str = "") -> Markup:
-    """A short bar on a track, with a line where a reference or the value before lies; no digits of its own."""
+def meter(shown: Meter) -> Markup:
+    """A short bar on a track, with a line where a reference or the value before lies; the text beside it says more."""
 
     def at(value: float) -> float:
         return min(max(value / shown.end * 100, 0), 100) if shown.end else 0.0
@@ -108,4 +108,4 @@ def meter(shown: Meter, said: str = "") -> Markup:
         marks.append(vertical(at(shown.ceiling), 0, _METER, "pracref"))
     if shown.line is not None:
         marks.append(vertical(at(shown.line), 0, _METER, "lineref"))
-    return chart(_METER, *marks, label=said, look="meter")
+    return chart(_METER, *marks, label="")

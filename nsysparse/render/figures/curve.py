@@ -18,6 +18,8 @@ _STEPS = 48
 _SAME = 2
 """Fewer points make no line."""
 _MOST_TICKS = 7
+_FINE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+"""Of a power of ten, for axes of less than one."""
 _MARGIN = 1.25
 
 
@@ -65,14 +67,14 @@ def _round(size: int) -> str:
 
 
 def _size_ticks(low: float, high: float) -> list[int]:
-    """Powers of ten of bytes, with 2 and 5 between where they are few."""
+    """Powers of ten of bytes, with others between where they are few; at least two unless the sizes nearly agree."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    for factors in ((1, 2, 5), (1, 3), (1,)):
-        found = [factor * 10**power for power in range(first, last + 1) for factor in factors]
-        inside = [size for size in found if low <= size <= high and size >= 1]
+    for factors in (_FINE, (1, 2, 5), (1, 3), (1,)):
+        found = [round(factor * 10**power) for power in range(first, last + 1) for factor in factors]
+        inside = [size for size in dict.fromkeys(found) if low <= size <= high and size >= 1]
         if len(inside) <= _MOST_TICKS:
             break
-    return [int(size) for size in inside]
+    return inside
 
 
 def _references(shown: RateBySize, up: Callable[[float], float]) -> list[Markup]:

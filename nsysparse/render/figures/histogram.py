@@ -12,6 +12,8 @@ from nsysparse.render.svg import chart, horizontal, label, rect, vertical
 _TOP, _BASE, _HEIGHT = 56, 220, 262
 _LEFT, _RIGHT = 1.0, 99.0
 _MOST_TICKS = 14
+_INSIDE_FROM = 22
+"""Pixels; a lower column has its count above it."""
 
 
 def histogram(shown: Histogram) -> Markup:
@@ -34,7 +36,8 @@ def histogram(shown: Histogram) -> Markup:
         x = across(start)
         title = f"{start:,} to {end - 1:,}: {count:,}"
         marks.append(rect(x, across(end) - x, _BASE - height, height, look="bin", title=title))
-        marks.append(label((x + across(end)) / 2, _BASE - height + 16, f"{count:,}", anchor="middle", look="lbl halo"))
+        y = _BASE - height + 16 if height > _INSIDE_FROM else _BASE - height - 5
+        marks.append(label((x + across(end)) / 2, y, f"{count:,}", anchor="middle", look="lbl halo"))
     marks.append(horizontal(_BASE, 0, 100, "axis"))
     every = max(1, math.ceil(len(shown.edges) / _MOST_TICKS))
     for edge in shown.edges[::every]:

@@ -131,14 +131,14 @@ def row(shown: WayRow, axis: Axis, unit: str) -> Markup:
     if shown.ahead is not None and shown.ahead.value:
         start = axis.at(-shown.ahead.value)
         text = f"{shown.ahead.label} {shown.ahead.text}"
-        marks.append(rect(start, axis.at(0) - start, 17, 4, look="mark-wire", title=text))
+        marks.append(rect(start, axis.at(0) - start, 17, 4, look=mark(shown.ahead.meaning), title=text))
     marks += _after(shown, axis, unit)
     if shown.doubted is not None and shown.doubt:
         low, high = axis.at(max(0, shown.doubted - shown.doubt)), axis.at(shown.doubted + shown.doubt)
         marks += [horizontal(24, low, high, "whisker"), vertical(axis.at(shown.doubted), 21, 27, "whisker")]
     said = ", ".join(f"{each.label} {each.text}" for each in (*reversed(shown.before), *shown.after))
     unknown = "; ".join(text for text in (shown.unknown_before, shown.unknown_after) if text)
-    return chart(_ROW, *marks, label=f"{said}. {unknown}".strip(" ."), look="path")
+    return chart(_ROW, *marks, label=f"{said}. {unknown}".strip(" ."))
 
 
 def _before(shown: WayRow, axis: Axis, unit: str) -> list[Markup]:

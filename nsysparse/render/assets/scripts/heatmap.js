@@ -18,7 +18,7 @@ all(".heatbox").forEach((box) => {
     wired = true;
     plot.on("plotly_click", (event) => {
       const index = event.points[0].pointIndex || event.points[0].pointNumber, anchor = index && known.anchors[index[1]];
-      if (anchor && document.getElementById(anchor)) location.hash = anchor;
+      if (anchor) goTo(anchor);
     });
   };
   buttons.forEach((button) => button.addEventListener("click", () => {

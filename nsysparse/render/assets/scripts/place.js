@@ -9,6 +9,15 @@ function reveal() {
   if (table && target.matches("tr")) table.dispatchEvent(new CustomEvent("open-row", { detail: target }));
   if (fold || table) target.scrollIntoView({ block: "center" });
 }
+// Also where it is the place that the address names already: then nothing tells of a change.
+function goTo(id) {
+  if (!document.getElementById(id)) return;
+  if (location.hash === "#" + id) reveal(); else location.hash = id;
+}
+document.addEventListener("click", (event) => {
+  const link = event.target.closest('a[href^="#"]');
+  if (link && link.hash === location.hash) reveal();
+});
 addEventListener("hashchange", reveal);
 reveal();
 

@@ -17,6 +17,11 @@ const soon = new IntersectionObserver((seen) => {
   });
 }, { rootMargin: "400px" });
 function later(box, start) {
-  box.startDrawing = () => setTimeout(() => { box.classList.add("drawn"); start(); redraws.push(start); });
+  let begun = false; // it comes near, or is asked for before
+  box.startDrawing = () => {
+    if (begun) return;
+    begun = true;
+    setTimeout(() => { box.classList.add("drawn"); start(); redraws.push(start); });
+  };
   soon.observe(box);
 }

@@ -34,11 +34,11 @@ all("table.sortable").forEach((table) => {
   });
 });
 
-// Copy as tab-separated text, names in full. A cell that a spreadsheet would compute starts with an apostrophe.
+// Copy as tab-separated text, names in full. What a spreadsheet would compute starts with an apostrophe; numbers do not.
 const copied = (cell) => {
   const code = one("code[title]", cell);
   const text = (code ? code.title : cell.textContent).trim().replace(/[\t\n]+/g, " ");
-  return /^[=+@]|^-[^\d.]/.test(text) ? "'" + text : text;
+  return /^[=+@-]/.test(text) && !/^[+-]?[\d.,]+( ?%)?$/.test(text) ? "'" + text : text;
 };
 const asText = (table) => all("tr:not(.closer)", table)
   .map((row) => Array.from(row.cells).filter((cell) => !cell.matches(".axis, .pathcell")).map(copied).join("\t")).join("\n");

@@ -69,7 +69,7 @@ all(".lanebox").forEach((box) => {
     plot.on("plotly_doubleclick", () => show(0, known.end / unit));
     plot.on("plotly_click", (event) => {
       const anchor = known.anchors[event.points[0].customdata];
-      if (anchor && document.getElementById(anchor)) location.hash = anchor;
+      if (anchor) goTo(anchor);
     });
   };
   const show = (from, to) => {

@@ -35,6 +35,8 @@ function lookCloser(table, row, known) {
   one(".row", row).setAttribute("aria-expanded", "true");
   const told = known.rows[row.id], line = make("tr", "closer"), cell = make("td"), box = make("div", "inside");
   cell.colSpan = row.cells.length;
+  line.setAttribute("role", "row");
+  cell.setAttribute("role", "cell");
   line.append(cell);
   cell.append(box);
   box.append(make("p", "whole", told.name));
