@@ -105,11 +105,12 @@ def _unknown(analysis: Analysis, label: str, path: str, term: str, otherwise: st
 
 
 def _rate(analysis: Analysis) -> Fact:
-    """Of the link with the most bytes that has one, as in the verdict."""
-    told = [link for link in analysis.links if link.headline_gb_s is not None]
-    busiest = max(told, key=lambda link: (link.bytes or 0, link.link_key), default=None)
+    """Of the link with the most bytes among those whose ends are known, as in the verdict."""
+    real = [link for link in analysis.links if UNKNOWN not in (link.src, link.dst)]
+    busiest = max(real, key=lambda link: (link.bytes or 0, link.link_key, link.transport), default=None)
     if busiest is None or busiest.headline_gb_s is None:
-        return _unknown(analysis, "Rate", "/links/*/headline_gb_s", "headline", "no link has a rate")
+        said = "no link has both ends known" if busiest is None else "the link with the most bytes has none"
+        return _unknown(analysis, "Rate", "/links/*/headline_gb_s", "headline", said)
     bound = "≥ " if busiest.headline_is_bound else ""
     references = [value for value in (busiest.peak_gb_s, busiest.practical_gb_s) if value]
     end = max([busiest.headline_gb_s, *references]) * 1.1

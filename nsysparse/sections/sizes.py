@@ -29,7 +29,8 @@ def build(analysis: Analysis) -> list[Block]:
         return [heading, abstention(analysis, "Message size", "/message_sizes", _NONE)]
     charts = _charts(analysis)
     lead = Paragraph(
-        "Dots: p50 of all messages of a size, whiskers: p10 to p90. “≥”, hollow: lower bounds, waiting included.",
+        "Dots: p50 of the messages of a size whose rate is known, whiskers: p10 to p90. “≥”, hollow: lower bounds,"
+        " waiting included.",
         "muted",
     )
     shown: list[Block] = [lead, *charts] if charts else []
@@ -63,18 +64,21 @@ def _chart(
 ) -> RateBySize:
     ordered = sorted(group, key=lambda link: (-(link.bytes or 0), link.link_key))
     shown = ordered[:MOST_SERIES]
+    points = {key: _heaviest(by_link[key]) for key in ((link.link_key, link.transport) for link in shown)}
     named = several(analysis.links)
     series = [
         SizeSeries(
             f"{link.transport} · {link.src} → {link.dst}" if named else f"{link.src} → {link.dst}",
-            by_link[link.link_key, link.transport][:MOST_POINTS],
+            points[link.link_key, link.transport],
             _fit(link),
         )
         for link in shown
     ]
-    dropped = ""
+    dropped = []
     if len(shown) < len(ordered):
-        dropped = f"The {len(shown)} links with the most bytes of {len(ordered):,}; the table has others."
+        dropped.append(f"The {len(shown)} links with the most bytes of {len(ordered):,}; the table has others.")
+    if any(len(kept) < len(by_link[key]) for key, kept in points.items()):
+        dropped.append(f"Of each link the {MOST_POINTS} sizes with the most bytes; the JSON report has the others.")
     caption = "Rate by message size"
     if is_one_of_many:
         caption += f", {shown[0].link_name or shown[0].transport}"
@@ -85,7 +89,7 @@ def _chart(
         shown[0].practical_gb_s,
         f"sizes-chart-{place}" if place else "sizes-chart",
         " ".join(part for part in (_note(shown), _ceiling(shown[0])) if part),
-        dropped,
+        " ".join(dropped),
         [(each.bytes, each.gb_s) for each in shown[0].practical_curve],
     )
 
@@ -94,6 +98,12 @@ def _ceiling(link: Link) -> str:
     if not link.practical_curve:
         return ""
     return f"Dashed curve: what messages of each size reach ({link.practical_source})."
+
+
+def _heaviest(points: Sequence[SizeRate]) -> Sequence[SizeRate]:
+    """The sizes that carried the most bytes, in their order: they say most about the link."""
+    chosen = set(sorted(points, key=lambda point: (-point.size * point.count, point.size))[:MOST_POINTS])
+    return [point for point in points if point in chosen]
 
 
 def _note(links: Sequence[Link]) -> str:
@@ -127,8 +137,8 @@ def _fit(link: Link) -> Fit | None:
 
 def _point(size: MessageSize) -> SizeRate | None:
     for spread, is_bound in ((size.wire_gb_s, False), (size.kernel_gb_s, True)):
-        if (told := _spread(spread)) is not None and size.bytes:
-            return SizeRate(size.bytes, size.count, told, is_bound)
+        if spread is not None and (told := _spread(spread)) is not None and size.bytes:
+            return SizeRate(size.bytes, spread.count, told, is_bound)
     return None
 
 
