@@ -91,6 +91,9 @@ def check(target: Path, *, force: bool, inputs: Sequence[Path] = ()) -> None:
     try:
         if target.is_dir():
             raise OutputError(f"{target}: is a folder.", "Name a file.")
+        if target.exists() and not target.is_file():
+            # Reading a pipe would wait for ever, and renaming onto a device would replace it.
+            raise OutputError(f"{target}: is no plain file.", "Name a file, or - for stdout.")
         if target.exists() and any(target.samefile(each) for each in inputs if each.exists()):
             raise OutputError(f"{target}: is the trace that was read, or its model.", "Name another file with -o.")
         if not force and target.exists() and not _is_ours(target):

@@ -146,7 +146,7 @@ def _summary(analysis: "Analysis") -> str:
     from nsysparse.render.to_text import WIDTH, render
     from nsysparse.sections import build_summary
 
-    shown = sys.stdout.isatty()
+    shown = sys.stdout is not None and sys.stdout.isatty()  # None where it was closed; then nothing is printed
     room = get_terminal_size().columns if shown else WIDTH  # a pipe gets the same bytes wherever it is
     return render(build_summary(analysis), colour=shown, width=room)
 

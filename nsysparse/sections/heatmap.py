@@ -6,6 +6,7 @@ from nsysparse.analysis import Analysis, Request
 from nsysparse.analysis import Cell as LayerRequest
 from nsysparse.document import Abstention, Block, Heading, Heatmap, HeatView, Paragraph
 from nsysparse.sections.absence import abstention
+from nsysparse.sections.layers import longest
 from nsysparse.sections.ways import anchor
 from nsysparse.units import counted, human_ns, human_share, time_scale
 
@@ -27,7 +28,7 @@ def build(analysis: Analysis) -> list[Block]:
         return [heading, abstention(analysis, "Layer \u00d7 request", "/layer_request", _NONE)]
     if all(cell.time_ns is None for cell in cells):
         return [heading, abstention(analysis, "Layer \u00d7 request", "/layer_request/*/time_ns", _NONE)]
-    layers = sorted({cell.layer for cell in cells})
+    layers = sorted({cell.layer for cell in cells} & {layer.layer for layer in longest(analysis.layers)})
     every = _in_order(analysis)
     if len(layers) < _LEAST or len(every) < _LEAST:
         return [heading, _SAYS_NO_MORE]
@@ -39,7 +40,7 @@ def build(analysis: Analysis) -> list[Block]:
     def matrix(of: Callable[[LayerRequest], float | None]) -> list[list[float | None]]:
         values: list[list[float | None]] = [[None] * len(shown) for _ in layers]
         for cell in cells:
-            if cell.request_id in column:
+            if cell.request_id in column and cell.layer in row:
                 values[row[cell.layer]][column[cell.request_id]] = of(cell)
         return values
 
@@ -60,7 +61,7 @@ def build(analysis: Analysis) -> list[Block]:
             [str(layer) for layer in layers],
             views,
             "heatmap-chart",
-            _dropped(len(shown), len(every)),
+            _dropped(len(shown), len(every), len(layers), len(analysis.layers)),
             [f"{request.prompt_tokens:,}" for request in shown] if by_tokens else (),
             [anchor(request.request_id) for request in shown],
         ),
@@ -109,10 +110,13 @@ def _fitting(requests: Sequence[Request], rows: int) -> list[Request]:
     return [request for request in requests if request.request_id in kept]
 
 
-def _dropped(shown: int, every: int) -> str:
-    if shown == every:
-        return ""
-    return f"The {counted(shown, 'request')} with the most transfer time of {every:,}; the JSON report has all cells."
+def _dropped(shown: int, every: int, rows: int, layers: int) -> str:
+    parts = []
+    if shown < every:
+        parts.append(f"{counted(shown, 'request')} with the most transfer time of {every:,}")
+    if rows < layers:
+        parts.append(f"{counted(rows, 'layer')} with the most of {layers:,}")
+    return f"The {' and the '.join(parts)}; the JSON report has all cells." if parts else ""
 
 
 def _missing(analysis: Analysis) -> str:

@@ -10,6 +10,9 @@ from nsysparse.sections.cells import numbers, rates, sizes, table, texts, times
 from nsysparse.sections.provenance import described
 from nsysparse.units import counted, human_ns, human_share, time_scale
 
+MOST_LAYERS = 1_000
+"""In a figure or a table; a name that is no layer's number can make many more."""
+
 _NONE = Abstention("Layers", "No transfer carries a layer.", TEACH)
 
 
@@ -19,10 +22,30 @@ def build(analysis: Analysis) -> list[Block]:
     layers = analysis.layers
     if not layers:
         return [heading, abstention(analysis, "Layers", "/layers", _NONE)]
-    lead = Paragraph(_lead(analysis), "muted")
-    if all(layer.time_ns is None for layer in layers):
-        return [heading, lead, abstention(analysis, "Time per layer", "/layers/*/time_ns", _NONE), _table(layers)]
-    return [heading, lead, _chart(layers), _table(layers)]
+    shown = longest(layers)
+    timed = [layer for layer in shown if layer.time_ns is not None]
+    lead = Paragraph(" ".join([_lead(analysis), *_left_out(layers, shown, timed)]), "muted")
+    if not timed:
+        return [heading, lead, abstention(analysis, "Time per layer", "/layers/*/time_ns", _NONE), _table(shown)]
+    return [heading, lead, _chart(timed), _table(shown)]
+
+
+def longest(layers: Sequence[Layer]) -> Sequence[Layer]:
+    """The layers with the most transfer time, as many as fit, in their order."""
+    if len(layers) <= MOST_LAYERS:
+        return layers
+    chosen = sorted(layers, key=lambda layer: (-(layer.time_ns or 0), layer.layer))[:MOST_LAYERS]
+    return sorted(chosen, key=lambda layer: layer.layer)
+
+
+def _left_out(layers: Sequence[Layer], shown: Sequence[Layer], timed: Sequence[Layer]) -> list[str]:
+    """What has no column: a layer whose time is unknown would look like one that took none."""
+    said = []
+    if len(shown) < len(layers):
+        said.append(f"The {len(shown):,} with the most time of {len(layers):,}; the JSON report has the others.")
+    if timed and len(timed) < len(shown):
+        said.append(f"Without a column: {counted(len(shown) - len(timed), 'layer')} of unknown time.")
+    return said
 
 
 def _lead(analysis: Analysis) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from nsysparse.analysis import Analysis, Request
 from nsysparse.document import Cell, Segment, Waterfall, WayRow
 from nsysparse.sections.cells import Filled, doubtful, names, numbers, texts
+from nsysparse.sections.layers import longest
 from nsysparse.sections.requests import MOST_ROWS, gap_shares, states, worst_first
 from nsysparse.sections.ways import KEY, after, anchor, before
 from nsysparse.units import NS_PER_MS, Scale, counted, human_bytes, human_ns, significant
@@ -28,7 +29,7 @@ def block(analysis: Analysis) -> Waterfall:
     shown = ordered[:MOST_ROWS]
     dropped = _dropped(len(shown), len(ordered))
     columns = _columns(shown)
-    layers = sorted({cell.layer for cell in analysis.layer_request})
+    layers = sorted({cell.layer for cell in analysis.layer_request} & {each.layer for each in longest(analysis.layers)})
     profiles = _profiles(analysis, shown[:MOST_PROFILED], layers)
     rows = [
         _row(request, [column.cells[place] for column in columns], profiles.get(request.request_id, ()))
@@ -74,7 +75,7 @@ def _profiles(analysis: Analysis, requests: Sequence[Request], layers: Sequence[
     place = {layer: at for at, layer in enumerate(layers)}
     found: dict[str, list[float | None]] = {request.request_id: [None] * len(layers) for request in requests}
     for cell in analysis.layer_request:
-        if cell.time_ns is not None and cell.request_id in found:
+        if cell.time_ns is not None and cell.request_id in found and cell.layer in place:
             found[cell.request_id][place[cell.layer]] = cell.time_ns / 1000
     return {name: values for name, values in found.items() if any(value is not None for value in values)}
 

@@ -40,12 +40,20 @@ def after(request: Request) -> list[Segment]:
 
 
 def gap(request: Request) -> list[Segment]:
-    """The segments of the KV gap."""
-    return [
+    """The segments of the KV gap; where it is known but not all of them, what remains is one, of its length."""
+    parts = [
         _segment(request, "hand-off", "handoff", "handoff_ns"),
         *_transfer(request),
         _segment(request, "ready, not started", "ready", "ready_to_decode_ns"),
     ]
+    if request.kv_gap_ns is None or all(part.value is not None for part in parts):
+        return parts
+    known = (request.handoff_ns, request.transfer_span_ns, request.ready_to_decode_ns)
+    rest = request.kv_gap_ns - sum(each or 0 for each in known)
+    unknown = _told("not told apart", "unknown", rest, request.uncertainties.get("kv_gap_ns", 0))
+    first = next(place for place, part in enumerate(parts) if part.value is None)
+    told = [part for part in parts if part.value is not None]
+    return [*told[:first], unknown, *told[first:]]
 
 
 def whole(request: Request) -> tuple[list[Segment], tuple[int, int]]:

@@ -56,6 +56,30 @@ def test_our_own_report_is_replaced_and_another_file_is_not(sample: Callable[[st
         assert target.read_text(encoding="utf-8") != "mine"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_what_is_no_plain_file_is_neither_read_nor_replaced(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    """Looking into a pipe would wait for ever; a rename onto a device would replace it."""
+    pipe = tmp_path / "out.html"
+    os.mkfifo(pipe)
+    for force in ((), ("--force",)):
+        refused = run("report", sample(SAMPLE), "-o", pipe, *force, cwd=tmp_path)
+        assert refused.returncode == 1
+        assert "is no plain file" in refused.stderr
+        assert pipe.is_fifo()
+
+
+def test_a_report_is_written_though_stdout_is_closed(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" -m nsysparse report "$1" -o out.html >&-', sys.executable, sample(SAMPLE)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out.html").exists()
+
+
 def test_what_was_read_is_never_replaced(sample: Callable[[str], Path], tmp_path: Path) -> None:
     trace = tmp_path / "t.sqlite"
     trace.write_bytes(sample(SAMPLE).read_bytes())

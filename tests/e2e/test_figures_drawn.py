@@ -1,12 +1,15 @@
 """All that the document holds is on the page: each figure with marks and caption, each table with its rows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import factories
 import pytest
 from browsing import Opened, OpenReport, plain, quiet
 from reported import ALL, Report
 
+from nsysparse.analysis import TimelineLevel
 from nsysparse.document import (
     BarChart,
     ColumnChart,
@@ -20,7 +23,9 @@ from nsysparse.document import (
     Waterfall,
     Way,
 )
+from nsysparse.render import to_html
 from nsysparse.render.names import visible
+from nsysparse.sections import build
 
 Reports = Callable[[str], Report]
 
@@ -127,3 +132,18 @@ def test_only_scripts_make_figures_interactive(open_report: OpenReport, report: 
             place = opened.page.locator(f'[id="{figure.anchor}"]')
             assert (place.locator(f".js-plotly-plot {painted[type(figure)]}").count() > 0) == scripts
             assert place.locator(":is(svg, canvas):visible").count() > 0
+
+
+def test_instants_at_both_ends_of_a_timeline_are_drawn(open_report: OpenReport) -> None:
+    """Of a call alone only when it began is known: a mark without length, here the first and the last one."""
+    end = 19 * factories.MS
+    level = TimelineLevel(
+        merged_below_ns=0, lane=(0, 0, 0), kind=(6, 6, 6), start_ns=(0, end // 2, end), end_ns=(0, end // 2, end),
+        busy_ns=(0, 0, 0), count=(1, 1, 1), request=(None, None, None),
+    )  # fmt: skip
+    calls = factories.timeline(end_ns=end, levels=(level,))
+    opened = open_report(to_html.render(build(replace(factories.rich(), timeline=calls))))
+    opened.draw()
+    figure = opened.page.locator('[id="timeline-chart"]')
+    assert figure.locator(".barlayer .point").count() == 3
+    assert figure.locator(".told").inner_text() == "3 marks; nothing merged"

@@ -29,7 +29,8 @@ def curve(shown: RateBySize) -> Markup:
     low = min(point.size for point in points) / _MARGIN
     high = max(point.size for point in points) * _MARGIN
     largest = max(max(point.spread.p90, point.spread.p50) for point in points)
-    top = max(largest, shown.line_rate or 0, shown.practical or 0) * 1.08
+    fitted = [_by_line(series.fit, high) for series in shown.series if series.fit is not None]
+    top = max(largest, shown.line_rate or 0, shown.practical or 0, *fitted) * 1.08
 
     def across(size: float) -> float:
         return _LEFT + math.log(size / low) / math.log(high / low) * (_RIGHT - _LEFT)
@@ -111,10 +112,15 @@ def _fitted(fit: Fit, low: float, high: float, top: float, look: str) -> Markup:
     places = []
     for step in range(_STEPS + 1):
         size = low * (high / low) ** (step / _STEPS)
-        rate = size / (fit.fixed_ns + size / fit.gb_s)
-        places.append(f"{step / _STEPS * 1000:.0f} {1000 - min(rate / top, 1) * 1000:.1f}")
+        rate = _by_line(fit, size)
+        places.append(f"{step / _STEPS * 1000:.0f} {1000 - rate / top * 1000:.1f}")
     path = element("path", element("title", fit.text), d="M" + "L".join(places), class_=f"fit {look}")
     return plane(_LEFT, _RIGHT - _LEFT, _TOP, _BASE - _TOP, path)
+
+
+def _by_line(fit: Fit, size: float) -> float:
+    """The rate that the line makes of a size; it only rises."""
+    return size / (fit.fixed_ns + size / fit.gb_s)
 
 
 def _point(point: SizeRate, across: Callable[[float], float], up: Callable[[float], float], look: str) -> Markup:

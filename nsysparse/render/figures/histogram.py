@@ -14,14 +14,18 @@ _LEFT, _RIGHT = 1.0, 99.0
 _MOST_TICKS = 14
 _INSIDE_FROM = 22
 """Pixels; a lower column has its count above it."""
+_NOTHING = 0.5
+"""Where a bin of nothing begins: zero has no place on a logarithmic axis, but what is counted there must be seen."""
 
 
 def histogram(shown: Histogram) -> Markup:
     """Hollow columns: what they stand on, the bands, must be seen through them."""
     first = max(shown.edges[0], 1)
-    low, high = first / 1.15 if shown.edges[0] else 1.0, float(shown.edges[-1])
+    low, high = first / 1.15, float(shown.edges[-1])
     for band in shown.bands:
         low, high = min(low, max(band.low, 1) / 1.2), max(high, band.high * 1.2)
+    if not shown.edges[0]:
+        low = min(low, _NOTHING)
     span = math.log(high / low) or 1.0
 
     def across(value: float) -> float:

@@ -17,12 +17,15 @@ _RADIUS = 5
 _LANES = (0, -11, 11, -6, 6)
 _LANE_WIDTH = 1.5
 _LEAST_END = 0.05
+_LEAST_COLUMN = 1.5
+"""Pixels: one request among thousands must be seen."""
 
 
 def strip(shown: Strip) -> Markup:
     """The figure; its text says what the picture shows."""
     values = [dot.value for dot in shown.dots]
-    end = min(max(shown.threshold * 2, max(values, default=0) * 1.12, _LEAST_END), 1.0)
+    reach = 0 if shown.middle is None else shown.middle + shown.doubt
+    end = min(max(shown.threshold * 2, max([*values, reach]) * 1.12, _LEAST_END), 1.0)
 
     def at(value: float) -> float:
         return min(max(value, 0), end) / end * 100
@@ -86,7 +89,7 @@ def _columns(dots: Sequence[Dot], end: float) -> list[Markup]:
         y = float(_BASE)
         for tone in order:
             if count := each.get(tone, 0):
-                height = count / most * (_BASE - _TOP - 4)
+                height = max(count / most * (_BASE - _TOP - 4), _LEAST_COLUMN)
                 y -= height
                 title = f"{place / _BINS * end * 100:.1f} to {(place + 1) / _BINS * end * 100:.1f} %: {count:,}"
                 marks.append(rect(place / _BINS * 100, 80 / _BINS, y, height, look=f"dot-{tone}", title=title))

@@ -16,6 +16,7 @@ _CHARACTER = 7.2
 _LEAST_WIDTH = 760
 """Pixels for which the labels of the wide bar are laid out; on less it stands as steps."""
 _ROW, _ROW_TOP, _ROW_BAR = 28, 5, 16
+_LEAST_STEP = 0.6
 _LEAST_SHOWN = 0.35
 """Percent of the width below which a segment is not named."""
 
@@ -75,7 +76,7 @@ def steps(shown: Way) -> list[tuple[Segment, bool, Markup]]:
     rows, x = [], 0.0
     for place, segment in enumerate(shown.segments):
         width = (segment.value or 0) / total * 100
-        bar = rect(x, max(width, 0.6), 2, 12, look=mark(segment.meaning))
+        bar = rect(min(x, 100 - _LEAST_STEP), max(width, _LEAST_STEP), 2, 12, look=mark(segment.meaning))
         is_judged = shown.bracket[0] <= place <= shown.bracket[1]
         rows.append((segment, is_judged, chart(16, horizontal(15.5, 0, 100, "grid"), bar, label="")))
         x += width
@@ -132,10 +133,14 @@ def row(shown: WayRow, axis: Axis, unit: str) -> Markup:
         start = axis.at(-shown.ahead.value)
         text = f"{shown.ahead.label} {shown.ahead.text}"
         marks.append(rect(start, axis.at(0) - start, 17, 4, look=mark(shown.ahead.meaning), title=text))
+        if shown.ahead.value > axis.left:
+            marks.append(_break(0.4))
     marks += _after(shown, axis, unit)
     if shown.doubted is not None and shown.doubt:
         low, high = axis.at(max(0, shown.doubted - shown.doubt)), axis.at(shown.doubted + shown.doubt)
         marks += [horizontal(24, low, high, "whisker"), vertical(axis.at(shown.doubted), 21, 27, "whisker")]
+        if shown.doubted + shown.doubt > axis.right:
+            marks.append(_break(98.2))
     said = ", ".join(f"{each.label} {each.text}" for each in (*reversed(shown.before), *shown.after))
     unknown = "; ".join(text for text in (shown.unknown_before, shown.unknown_after) if text)
     return chart(_ROW, *marks, label=f"{said}. {unknown}".strip(" ."))

@@ -14,11 +14,11 @@ all(".lanebox").forEach((box) => {
   const seconds = known.end >= 1e10, unit = seconds ? 1e9 : 1e6;
   let range = [0, known.end / unit], wired = false, listening = true;
 
-  // Which marks of a level touch what is in view.
+  // Which marks of a level touch what is in view; a call may be an instant, also the first or the last one.
   const inView = (level) => {
     const from = range[0] * unit, to = range[1] * unit, found = [];
     for (let at = 0; at < level.start.length; at += 1) {
-      if (level.start[at] < to && level.start[at] + level.length[at] > from) found.push(at);
+      if (level.start[at] <= to && level.start[at] + level.length[at] >= from) found.push(at);
     }
     return found;
   };

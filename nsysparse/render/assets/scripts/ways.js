@@ -6,10 +6,10 @@ function shut(row) {
 }
 function shutAll() { all("tr.opened").forEach(shut); }
 function profile(title, labels, values) {
-  const top = Math.max(...values.map((value) => value || 0)), step = 100 / labels.length;
+  const top = values.reduce((most, value) => Math.max(most, value || 0), 0), step = 100 / labels.length;
   const bars = values.flatMap((value, at) => {
     if (value === null) return [];
-    const height = Math.max(1, value / top * 72);
+    const height = Math.max(1, value / (top || 1) * 72);
     const bar = draw("rect", { x: at * step + "%", width: step * 0.8 + "%", y: 84 - height, height, class: "mark-count" });
     const name = draw("title", {});
     name.textContent = "layer " + labels[at] + ": " + value;
