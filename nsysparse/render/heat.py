@@ -82,4 +82,4 @@ def _runs(row: Sequence[float | None], scale: ShadeScale) -> list[tuple[int, int
 def shade_limits(shown: HeatView) -> list[str]:
     """What each shade stands for, e.g. `up to 1.2`, in the view's unit."""
     scale = shade_scale(shown)
-    return [f"{scale.value((shade + 1) / SHADES):.2g}" for shade in range(SHADES)]
+    return [f"{float(f'{scale.value((shade + 1) / SHADES):.2g}'):.10g}" for shade in range(SHADES)]

@@ -127,7 +127,7 @@ _TERMS = (
         "it is wire, waiting for the sender, and pauses between transfers.",
         "transfer-span",
     ),
-    Definition("Ready to decode", "From the last receive to the start of the first decode step.", "ready"),
+    Definition("Ready, not started", "From the last receive to the start of the first decode step.", "ready"),
     Definition("First decode step", "From its start to its end, as a prefill step lasts.", "first-decode"),
     Definition(
         "Time to first token",

@@ -48,7 +48,7 @@ def build(analysis: Analysis) -> list[Block]:
     ceiling = _common_ceiling(analysis)
     if ceiling is not None:
         slower = matrix(lambda cell: None if not cell.bytes else _over(cell.time_ns, cell.bytes / ceiling))
-        views.insert(0, HeatView("\u00d7 slower than the ceiling", "\u00d7", slower, 1.0))
+        views.insert(0, HeatView("slower than the ceiling", "\u00d7", slower, 1.0))
     by_tokens = _has_tokens(shown)
     return [
         heading,

@@ -89,10 +89,18 @@ def _way(request: Request, count: int) -> Way:
         f"{tokens}{request.request_id}",
         segments,
         bracket,
-        f"KV gap {took} = {human_share(request.kv_gap_share)}",
+        f"KV gap {took}{_of_the_way(request)}",
         "middle",
         anchor(request.request_id),
     )
+
+
+def _of_the_way(request: Request) -> str:
+    """The share as far as the clocks tell it: where they leave it open, a bare 0 % would be a claim."""
+    share = request.kv_gap_share or 0.0
+    low, high = request.kv_gap_share_low, request.kv_gap_share_high
+    told = _share(share, None if low is None or high is None else max(high - share, share - low))
+    return f", {told}" if told.startswith("≤") else f" = {told}"
 
 
 def _facts(analysis: Analysis) -> list[Fact]:
@@ -153,7 +161,7 @@ def _wait(analysis: Analysis) -> Fact:
         None if each is None else round(each * NS_PER_MS) for each in (spread.p10, spread.p50, spread.p90)
     )
     note = f"p10 {human_ns(low)} · p90 {human_ns(high)}"
-    return Fact("Peer wait per request, p50", human_ns(mid), note, term="peer-wait")
+    return Fact("Peer wait per movement, p50", human_ns(mid), note, term="peer-wait")
 
 
 def _idle(analysis: Analysis) -> Fact:

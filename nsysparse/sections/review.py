@@ -28,7 +28,7 @@ _SEGMENTS: tuple[tuple[str, str, Meaning], ...] = (
     ("transfer_span_ms", f"{_PART}transfer", "whole"),
     ("span_wire_ms", f"{_PART}transfer: on the wire", "wire"),
     ("span_peer_wait_ms", f"{_PART}transfer: waiting for the peer", "wait"),
-    ("ready_to_decode_ms", f"{_PART}ready to decode", "ready"),
+    ("ready_to_decode_ms", f"{_PART}ready, not started", "ready"),
     ("queue_ms", "Queue", "queue"),
     ("prefill_ms", "Prefill", "compute"),
     ("first_decode_ms", "First decode step", "compute"),

@@ -75,7 +75,11 @@ def _help(analysis: Analysis) -> Fact | None:
         return None
     net = (best.saves_ns or 0) - (best.costs_ns or 0)
     unpaid = ", before what it costs" if best.costs_ns is None else ""
-    return Fact("Would help", human_ns(net), f"per request: {title(best.id)}{unpaid}")
+    return Fact(
+        "Would help",
+        human_ns(net),
+        f"median of {best.request_count:,}: {title(best.id)}{unpaid}",
+    )
 
 
 def _worst(analysis: Analysis) -> Fact | None:
@@ -124,6 +128,8 @@ def unknown(analysis: Analysis) -> list[Block]:
 
 def _briefly(why: Reason) -> str:
     first = _FIRST_CLAUSE.split(why.message)[0]
+    if first.count("(") > first.count(")"):  # cut within an aside: half of it would look like a fault
+        first = first.rpartition(" (")[0]
     return f"{first}: {why.fix}" if why.fix and len(why.fix) <= _LONGEST_FIX else first
 
 

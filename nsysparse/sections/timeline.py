@@ -121,9 +121,9 @@ def _notes(told: Timeline, lanes: int) -> list[str]:
     """What is not in the picture, and how finely the rest is."""
     finest = told.levels[-1].merged_below_ns
     notes = [
-        f"At the finest, marks closer than {human_ns(finest)} are one."
+        f"However near, marks closer than {human_ns(finest)} are drawn as one."
         if finest
-        else "No mark is merged at the finest."
+        else "Near enough, every mark stands by itself; from afar, close ones are drawn as one."
     ]
     if lanes < len(told.lanes):
         notes.append(f"The {lanes} busiest lanes of {len(told.lanes):,}; the JSON report has the others.")

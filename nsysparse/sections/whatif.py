@@ -35,8 +35,9 @@ def build(analysis: Analysis) -> list[Block]:
     return [
         Heading("What would help", "whatif"),
         Paragraph(
-            "Estimates from this run's own numbers: medians over the requests that each change would touch. The line in"
-            " a bar is their gap today. Savings do not add up.",
+            "Estimates from this run's own numbers: medians over the requests that each change would touch, each"
+            " taken on its own: gap now less what it saves need not be gap then. The line in a bar is their gap today."
+            " Savings of several changes do not add up.",
             "muted",
         ),
         table("What would help", columns, "whatif-table"),

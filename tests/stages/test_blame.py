@@ -117,7 +117,7 @@ def test_advice_names_the_idea_that_saves_most() -> None:
     )
     found = told(case("a", wire=100, ready=100), ideas=ideas)
     assert (
-        '"Link: InfiniBand NDR 4x" saves most: 3.00 ms per request, before what it costs, of 10.'
+        '"Link: InfiniBand NDR 4x" saves most in all: 3.00 ms in the median of 10 requests, before what it costs.'
         in found["gap-link"].advice
     )
     assert "saves most" not in found["gap-scheduler"].advice

@@ -55,7 +55,7 @@ def test_segments_share_an_axis_and_are_no_finer_than_clocks() -> None:
     assert found[f"{PART}transfer"] == ("15.0 ms", 0.375, "")
     assert found["Prefill"] == ("40.0 ms", 1.0, "")
     assert found["Queue"] == ("0 ms", 0.0, "")
-    parts = [f"{PART}{part}" for part in ("hand-off", "transfer", "ready to decode")]
+    parts = [f"{PART}{part}" for part in ("hand-off", "transfer", "ready, not started")]
     assert list(found)[:7] == ["KV gap", *parts, "Queue", "Prefill", "First decode step"]
 
 

@@ -41,7 +41,7 @@ def decode_idle(devices: Sequence[DecodeDevice]) -> Finding | None:
         id="decode-idle",
         kind="compute",
         severity=how_bad,
-        title=f"Decode idles while KV is on its way: {human_ns(lost)}, {human_share(lost / ran)} of its time",
+        title=f"Decode idles while KV is in flight or ready: {human_ns(lost)}, {human_share(lost / ran)} of its time",
         evidence=f"{counted(len(known), 'decode device')}, {human_ns(ran)} between first and last decode work; worst:"
         f" {worst.gpu} with {human_ns(most)}",
         cost_ns=lost,

@@ -120,8 +120,8 @@ def _best(told: _Part, ideas: Sequence[WhatIf]) -> str:
         return ""
     net = (best.saves_ns or 0) - (best.costs_ns or 0)
     unpaid = ", before what it costs" if best.costs_ns is None else ""
-    saves = f"{human_ns(net)} per request{unpaid}, of {best.request_count:,}"
-    return f' Of what would help, "{title(best.id)}" saves most: {saves}.'
+    saves = f"{human_ns(net)} in the median of {counted(best.request_count, 'request')}{unpaid}"
+    return f' Of what would help, "{title(best.id)}" saves most in all: {saves}.'
 
 
 def _gain(idea: WhatIf) -> int:
