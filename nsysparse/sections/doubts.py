@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from nsysparse.analysis import Request
 from nsysparse.units import NS_PER_MS
 
-_RESTS_ON: Mapping[str, str] = {"span_gap_ms": "transfer_span_ns"}
+_RESTS_ON: Mapping[str, str] = dict.fromkeys(("span_gap_ms", "span_sender_wait_ms"), "transfer_span_ns")
 """Where a segment's own name does not say whose ± it has; the rest of a rank's span lies within its receives: exact."""
 
 

@@ -99,7 +99,7 @@ def _of_the_way(request: Request) -> str:
     """The share as far as the clocks tell it: where they leave it open, a bare 0 % would be a claim."""
     share = request.kv_gap_share or 0.0
     low, high = request.kv_gap_share_low, request.kv_gap_share_high
-    told = _share(share, None if low is None or high is None else max(high - share, share - low))
+    told = share_within(share, 0.0 if low is None or high is None else max(high - share, share - low))
     return f", {told}" if told.startswith("≤") else f" = {told}"
 
 

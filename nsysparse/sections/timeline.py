@@ -15,7 +15,7 @@ _LOOKS: dict[str, tuple[Meaning, str]] = {
     "decode": ("compute", "step, compute"),
     "compute": ("compute", "step, compute"),
     "wire": ("wire", "wire"),
-    "peer_wait": ("wait", "peer wait"),
+    "peer_wait": ("wait", "waiting for the other side"),
     "transfer": ("whole", "transfer, waiting included"),
     "call": ("unknown", "call, its transfer unseen"),
 }

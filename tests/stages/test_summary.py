@@ -59,7 +59,7 @@ def test_a_sample_run_on_one_screen(sample: Callable[[str], Path]) -> None:
     (row,) = [line for line in path if line.startswith("  KV gap")]
     assert row.split()[-2] == f"{(gaps[3] + gaps[4]) / 2e6:.1f}"
     waits = sorted((request.span or {})["peer_wait_ns"] or 0 for request in analysis.requests)
-    (row,) = [line for line in path if "peer wait" in line]
+    (row,) = [line for line in path if "sender late" in line]
     assert row.split()[-2] == f"{(waits[3] + waits[4]) / 2e6:.1f}"
 
 
