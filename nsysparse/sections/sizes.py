@@ -30,7 +30,8 @@ def build(analysis: Analysis) -> list[Block]:
         return [heading, abstention(analysis, "Message size", "/message_sizes", _NONE)]
     charts = _charts(analysis)
     lead = Paragraph(
-        "Dots: p50 of all messages of a size, whiskers: p10 to p90. “≥”, hollow: lower bounds, waiting included.",
+        "Dots: p50 of the messages of a size whose rate is known, whiskers: p10 to p90. Hollow: lower bounds, waiting"
+        " included.",
         "muted",
     )
     shown: list[Block] = [lead, *charts] if charts else []
@@ -152,8 +153,8 @@ def _fit(link: Link) -> Fit | None:
 
 def _point(size: MessageSize) -> SizeRate | None:
     for spread, is_bound in ((size.wire_gb_s, False), (size.kernel_gb_s, True)):
-        if (told := _spread(spread)) is not None and size.bytes:
-            return SizeRate(size.bytes, size.count, told, is_bound)
+        if spread is not None and (told := _spread(spread)) is not None and size.bytes:
+            return SizeRate(size.bytes, spread.count, told, is_bound)
     return None
 
 
