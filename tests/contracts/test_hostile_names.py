@@ -200,14 +200,18 @@ def test_html_has_the_structure_of_a_harmless_name(name: str, harmless: Skeleton
 def test_html_json_blocks_hold_and_name_nothing_active(name: str) -> None:
     html = to_html.render(build(factories.hostile(name)))
     blocks = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', html, flags=re.DOTALL)
-    ways, heat = [json.loads(block) for block in blocks]
+    ways, heat, timeline = [json.loads(block) for block in blocks]
     figures = heat["figures"]
     # Plotly reads its texts as markup of its own.
     axes = [text for figure in figures for text in (*figure["data"][0]["x"], *figure["data"][0]["y"])]
     assert all("<" not in text for text in (*axes, *heat["names"]))
     assert not any("evil" in figure["data"][0]["hovertemplate"] for figure in figures)
-    assert all(re.fullmatch(r"request-[0-9a-f]{12}", anchor) for anchor in (*heat["anchors"], *ways["rows"]))
-    assert not TERMINAL.search("".join((*axes, *heat["names"], *(row["name"] for row in ways["rows"].values()))))
+    assert all(
+        re.fullmatch(r"request-[0-9a-f]{12}", anchor)
+        for anchor in (*heat["anchors"], *timeline["anchors"], *ways["rows"])
+    )
+    names = (*heat["names"], *timeline["owners"], *timeline["lanes"], *(row["name"] for row in ways["rows"].values()))
+    assert not TERMINAL.search("".join((*axes, *names)))
 
 
 def test_html_shows_no_character_that_acts_on_text(name: str) -> None:
