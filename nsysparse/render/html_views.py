@@ -1,6 +1,7 @@
 """Each block kind as the HTML template draws it: texts made visible, names shortened, figures drawn."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import singledispatch
@@ -21,6 +22,7 @@ from nsysparse.document import (
     Fact,
     Facts,
     Heatmap,
+    HeatView,
     Histogram,
     Lanes,
     Meter,
@@ -41,12 +43,14 @@ from nsysparse.render.figures import (
     axis_of,
     columns,
     curve,
+    dot,
     histogram,
     lanes,
     mark,
     meter,
     part_bar,
     row,
+    series_look,
     steps,
     strip,
     throughput_bar,
@@ -65,9 +69,13 @@ _WRAPS_FROM = 32
 _PROSE_FROM = 60
 """A table with such a text is a list of rows on a narrow screen, as its columns would be too narrow to read."""
 _TALL_FROM = 24
+_TALL_WAYS_FROM = 40
+"""More rows scroll below their heading, so that the ruler and the next section stay within reach."""
 _COMPACT_TO = 7
 """Up to this many columns of short cells, a table is only as wide as it needs."""
 _MOST_FACTS_IN_A_ROW = 6
+_LONGEST_NOTE, _LEAST_CLAUSE = 120, 30
+_CLAUSE = re.compile(r"[:;,] ")
 _VERDICTS: tuple[tuple[Tone, str], ...] = (("bad", "over"), ("good", "within"), ("doubt", "unresolved"))
 _GLYPHS = {"bad": "▲", "good": "✓", "doubt": "≈"}
 
@@ -109,11 +117,11 @@ def _advice(advice: str) -> View:
 
 @view.register
 def _(block: Callout) -> View:
-    number, _, unit = visible(block.figure).partition(" ")
+    number, _, unit = visible(block.figure).rpartition(" ")
     text, _, command = block.text.partition(ADVICE)
     return _fields(block) | {
-        "number": number,
-        "unit": unit,
+        "number": number or unit,
+        "unit": unit if number else "",
         "glyph": _GLYPHS.get(block.tone, "?"),
         "text": _said(text),
         **_advice(command),
@@ -128,7 +136,17 @@ def _(block: Facts) -> View:
 
 
 def _fact(fact: Fact) -> View:
-    return _fields(fact) | {"svg": None if fact.meter is None else meter(fact.meter)}
+    note, more = _begun(_said(fact.note))
+    return _fields(fact) | {"note": note, "more": more, "svg": None if fact.meter is None else meter(fact.meter)}
+
+
+def _begun(note: str) -> tuple[str, str]:
+    """A note that would tower over its neighbours as its first clause and the rest; else whole."""
+    if len(note) <= _LONGEST_NOTE:
+        return note, ""
+    ends = [found.end() for found in _CLAUSE.finditer(note) if _LEAST_CLAUSE <= found.end() <= _LONGEST_NOTE]
+    end = ends[0] if ends else note.rfind(" ", 0, _LONGEST_NOTE) + 1
+    return note[:end].rstrip(), note[end:]
 
 
 @view.register
@@ -241,6 +259,7 @@ def _(block: Waterfall) -> View:
     ]
     return _fields(block) | {
         "rows": rows,
+        "is_tall": len(rows) > _TALL_WAYS_FROM,
         "axis": axis_marks(block, axis),
         "key": [{"label": visible(text), "look": mark(meaning)} for meaning, text in block.key],
         "json": json_block(_ways_json(block)),
@@ -288,7 +307,8 @@ def _(block: Parts) -> View:
 @view.register
 def _(block: RateBySize) -> View:
     key = [
-        {"label": shortened(series.label, 2 * _LONGEST_NAME), "look": f"series-{place % 4}", "fit": series.fit}
+        {"label": shortened(series.label, 2 * _LONGEST_NAME), "look": series_look(place), "fit": series.fit}
+        | {"dot": dot(place, "7", 5)}
         for place, series in enumerate(block.series)
     ]
     return _fields(block) | {"svg": curve(block), "key": key}
@@ -296,7 +316,8 @@ def _(block: RateBySize) -> View:
 
 @view.register
 def _(block: Histogram) -> View:
-    return _fields(block) | {"svg": histogram(block)}
+    # A picture's note is plain text in every format: what the JSON report quotes as code stands without its marks.
+    return _fields(block) | {"svg": histogram(block), "note": _said(block.note).replace("`", "")}
 
 
 @view.register
@@ -324,7 +345,7 @@ def _(block: Heatmap) -> View:
         "anchor": block.anchor,
         "caption": visible(block.caption),
         "unit": visible(first.unit),
-        "views": [f"{visible(each.title)}, {visible(each.unit)}" for each in block.views],
+        "views": [_titled(each) for each in block.views],
         "dropped": visible(block.dropped),
         "rows": len(block.y),
         "across": f"{len(block.x):,} {visible(block.x_title)}{_range(block.x_labels)}",
@@ -333,6 +354,12 @@ def _(block: Heatmap) -> View:
         "svg": picture(block),
         "json": json_block(heatmap_json(block)),
     }
+
+
+def _titled(shown: HeatView) -> str:
+    """A view with its unit, unless its name begins with it."""
+    title, unit = visible(shown.title), visible(shown.unit)
+    return title if title.startswith(unit) else f"{title}, {unit}"
 
 
 def _range(labels: Sequence[str]) -> str:

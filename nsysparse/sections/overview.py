@@ -89,10 +89,18 @@ def _way(request: Request, count: int) -> Way:
         f"{tokens}{request.request_id}",
         segments,
         bracket,
-        f"KV gap {took} = {human_share(request.kv_gap_share)}",
+        f"KV gap {took}{_gap_share(request)}",
         "middle",
         anchor(request.request_id),
     )
+
+
+def _gap_share(request: Request) -> str:
+    """The share of a gap whose doubt is larger than itself is a bound, as the gap is."""
+    value, low, high = request.kv_gap_share, request.kv_gap_share_low, request.kv_gap_share_high
+    if value is None or low is None or high is None or value > high - value:
+        return f" = {human_share(value)}"
+    return f", \u2264 {human_share(high)}"
 
 
 def _facts(analysis: Analysis) -> list[Fact]:
