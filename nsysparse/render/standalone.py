@@ -163,7 +163,8 @@ def _drawing(block: Block) -> Drawing:
     seen = view(block)
     rows = [Row(seen["svg"])] if "svg" in seen else [Row(bar["svg"], _lines(bar)) for bar in seen.get("bars", ())]
     key = [
-        (element("rect", class_=each["look"], width=_SWATCH, height=10), each["label"]) for each in seen.get("key", ())
+        (each.get("dot") or element("rect", class_=each["look"], width=_SWATCH, height=10), each["label"])
+        for each in seen.get("key", ())
     ]
     return Drawing(
         rows, key, [note for note in (seen.get("references"), seen.get("note"), seen.get("dropped")) if note]

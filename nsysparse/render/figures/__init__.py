@@ -2,7 +2,7 @@
 
 from nsysparse.render.figures.bars import axis_end, meter, throughput_bar
 from nsysparse.render.figures.columns import columns
-from nsysparse.render.figures.curve import curve
+from nsysparse.render.figures.curve import curve, dot, series_look
 from nsysparse.render.figures.histogram import histogram
 from nsysparse.render.figures.lanes import lanes
 from nsysparse.render.figures.parts import part_bar
@@ -16,12 +16,14 @@ __all__ = [
     "axis_of",
     "columns",
     "curve",
+    "dot",
     "histogram",
     "lanes",
     "mark",
     "meter",
     "part_bar",
     "row",
+    "series_look",
     "steps",
     "strip",
     "throughput_bar",

@@ -69,10 +69,10 @@ def _references(bar: Bar, line: float, ceiling: float) -> list[Markup]:
     marks = []
     names = []
     if bar.practical:
-        marks.append(vertical(ceiling, _BAR_TOP - 2, bottom + 6, "pracref"))
+        marks.append(vertical(ceiling, _BAR_TOP - 1, bottom + 6, "pracref"))
         names.append(f"ceiling {bar.practical:.3g}")
     if bar.line_rate:
-        marks.append(vertical(line, _BAR_TOP - 4, bottom + 6, "lineref"))
+        marks.append(vertical(line, _BAR_TOP - 1, bottom + 6, "lineref"))
         names.append(f"line rate {bar.line_rate:.4g}")
     if not names:
         return []

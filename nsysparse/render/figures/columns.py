@@ -10,7 +10,8 @@ from nsysparse.render.figures.scale import mark, ticks
 from nsysparse.render.svg import chart, element, horizontal, label, percent, pixels, rect
 from nsysparse.units import significant
 
-_TOP, _BASE, _COLUMNS_HEIGHT = 42, 232, 270
+_TOP, _ROOM, _BASE, _COLUMNS_HEIGHT = 26, 16, 216, 254
+"""In pixels; above a column that is cut there is room for its number."""
 _PLOT_LEFT, _PLOT_RIGHT = 7.0, 100.0
 _WIDEST_COLUMN, _TICKS_WIDTH = 64, 48
 """In pixels. A chart of few columns is only as wide as they need, so that it is not mostly empty."""
@@ -27,16 +28,17 @@ def columns(chart_: ColumnChart) -> Markup:
     left = _PLOT_LEFT if narrow is None else _TICKS_WIDTH / narrow * 100
     totals = [sum(series.values[at] for series in chart_.series) for at in range(count)]
     top = _visible_top(totals)
+    roof = _TOP + (_ROOM if max(totals, default=0) > top else 0)
     step = (_PLOT_RIGHT - left) / max(count, 1)
     marks = [label(0, 14, chart_.y_title, look="tick")]
     for tick in ticks(top):
-        y = _height(tick, top)
+        y = _height(tick, top, roof)
         marks += [
             horizontal(y, left, _PLOT_RIGHT, "grid"),
             label(left, y + 4, f"{tick:g}", anchor="end", look="tick", dx=-8),
         ]
     for at, total in enumerate(totals):
-        marks.append(_column(chart_, at, total, top, left + at * step, step * 0.8))
+        marks.append(_column(chart_, at, total, (top, roof), left + at * step, step * 0.8))
     marks.append(horizontal(_BASE, left, _PLOT_RIGHT, "axis"))
     every = max(1, math.ceil(count / 10))
     marks += [
@@ -57,11 +59,12 @@ def _visible_top(totals: Sequence[float]) -> float:
     return largest or 1.0
 
 
-def _height(value: float, top: float) -> float:
-    return _BASE - value / top * (_BASE - _TOP)
+def _height(value: float, top: float, roof: float) -> float:
+    return _BASE - value / top * (_BASE - roof)
 
 
-def _column(chart_: ColumnChart, at: int, total: float, top: float, x: float, width: float) -> Markup:
+def _column(chart_: ColumnChart, at: int, total: float, ends: tuple[float, float], x: float, width: float) -> Markup:
+    top, roof = ends
     parts = [f"{series.label} {significant(series.values[at])}" for series in chart_.series if series.values[at]]
     below = 0.0
     marks = []
@@ -69,13 +72,13 @@ def _column(chart_: ColumnChart, at: int, total: float, top: float, x: float, wi
         low, high = min(below, top), min(below + series.values[at], top)
         below += series.values[at]
         if high > low:
-            y = _height(high, top)
-            marks.append(rect(x, width, y, _height(low, top) - y, look=mark(series.meaning)))
+            y = _height(high, top, roof)
+            marks.append(rect(x, width, y, _height(low, top, roof) - y, look=mark(series.meaning)))
     if total > top:
         slashes = element("path", d="M-2 9l14 -6M-2 14l14 -6", class_="break")
         marks += [
-            element("svg", slashes, x=percent(x), y=pixels(_TOP + 10), width="12", height="18", overflow="visible"),
-            label(x, _TOP - 6, f"{chart_.x_title} {chart_.labels[at]}: {significant(total)}", look="lbl strong"),
+            element("svg", slashes, x=percent(x), y=pixels(roof + 10), width="12", height="18", overflow="visible"),
+            label(x, roof - 6, f"{chart_.x_title} {chart_.labels[at]}: {significant(total)}", look="lbl strong"),
         ]
     unit = chart_.y_title.partition(",")[0]
     title = element("title", f"{chart_.x_title} {chart_.labels[at]}: {significant(total)} {unit} ({', '.join(parts)})")

@@ -12,8 +12,15 @@ from nsysparse.units import byte_scale, human_bytes, significant
 
 _TOP, _BASE, _HEIGHT = 34, 262, 306
 _LEFT, _RIGHT = 5.5, 98.0
-_LOOKS = 4
-"""So many series have dots and strokes of their own; then they repeat."""
+_DOTS = (
+    "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
+    "M-4 -4h8v8h-8z",
+    "M0 -5.2L5 3.8H-5z",
+    "M0 -5.6L5.6 0L0 5.6L-5.6 0z",
+    "M0 5.2L5 -3.8H-5z",
+    "M-1.8 -5h3.6v3.2h3.2v3.6h-3.2v3.2h-3.6v-3.2h-3.2v-3.6h3.2z",
+)
+"""So many series have a shape and a colour of their own, as colour alone is no sign; then they repeat."""
 _STEPS = 48
 _SAME = 2
 """Fewer points make no line."""
@@ -54,12 +61,24 @@ def curve(shown: RateBySize) -> Markup:
     marks += _references(shown, up)
     marks += _ceiling(shown.ceiling, low, high, top)
     for place, series in enumerate(shown.series):
-        look = f"series-{place % _LOOKS}"
         if series.fit is not None:
-            marks.append(_fitted(series.fit, low, high, top, look))
-        marks += [_point(point, across, up, look) for point in series.points]
+            marks.append(_fitted(series.fit, low, high, top, series_look(place)))
+        marks += [_point(point, across, up, place) for point in series.points]
+    marks += _named(shown, up)
     said = "; ".join(f"{significant(point.spread.p50)} GB/s at {human_bytes(point.size)}" for point in points[:12])
     return chart(_HEIGHT, *marks, label=f"{shown.caption}: {said}")
+
+
+def series_look(place: int) -> str:
+    """The style class of a series' dots and strokes."""
+    return f"series-{place % len(_DOTS)}"
+
+
+def dot(place: int, x: str, y: float, *, is_bound: bool = False) -> Markup:
+    """The dot of a series, at `x` as SVG writes it and `y` in pixels."""
+    look = f"pt {series_look(place)}{' pt-bound' if is_bound else ''}"
+    shape = element("path", d=_DOTS[place % len(_DOTS)], class_=look)
+    return element("svg", shape, x=x, y=pixels(y), width="1", height="1", overflow="visible")
 
 
 def _round(size: int) -> str:
@@ -84,13 +103,20 @@ def _references(shown: RateBySize, up: Callable[[float], float]) -> list[Markup]
         top, bottom = up(shown.line_rate), up(shown.practical)
         marks.append(rect(_LEFT, _RIGHT - _LEFT, top, bottom - top, look="hatch-soft"))
     if shown.practical:
-        y = up(shown.practical)
-        marks += [horizontal(y, _LEFT, _RIGHT, "pracref")]
-        marks += [label(_LEFT, y + 16, f"practical ceiling {shown.practical:.4g}", look="lbl halo", dx=6)]
+        marks += [horizontal(up(shown.practical), _LEFT, _RIGHT, "pracref")]
     if shown.line_rate:
-        y = up(shown.line_rate)
-        marks += [horizontal(y, _LEFT, _RIGHT, "lineref")]
-        marks += [label(_LEFT, y - 6, f"line rate {shown.line_rate:.4g}", look="lbl halo", dx=6)]
+        marks += [horizontal(up(shown.line_rate), _LEFT, _RIGHT, "lineref")]
+    return marks
+
+
+def _named(shown: RateBySize, up: Callable[[float], float]) -> list[Markup]:
+    """The names of both references, over what crosses them."""
+    marks = []
+    if shown.practical:
+        said = f"practical ceiling {shown.practical:.4g}"
+        marks.append(label(_LEFT, up(shown.practical) + 16, said, look="lbl halo", dx=6))
+    if shown.line_rate:
+        marks.append(label(_LEFT, up(shown.line_rate) - 6, f"line rate {shown.line_rate:.4g}", look="lbl halo", dx=6))
     return marks
 
 
@@ -123,17 +149,16 @@ def _by_line(fit: Fit, size: float) -> float:
     return size / (fit.fixed_ns + size / fit.gb_s)
 
 
-def _point(point: SizeRate, across: Callable[[float], float], up: Callable[[float], float], look: str) -> Markup:
+def _point(point: SizeRate, across: Callable[[float], float], up: Callable[[float], float], place: int) -> Markup:
     x, spread = across(point.size), point.spread
     bound = "≥ " if point.is_bound else ""
     said = (
         f"{human_bytes(point.size)}, {point.count:,} messages: p50 {bound}{significant(spread.p50)} GB/s,"
         f" p10 {significant(spread.p10)}, p90 {significant(spread.p90)}"
     )
-    shape = f"pt {look}{' pt-bound' if point.is_bound else ''}"
     return element(
         "g",
         element("title", said),
-        vertical(x, up(spread.p90), up(spread.p10), f"whisker thin {look}"),
-        element("circle", cx=percent(x), cy=pixels(up(spread.p50)), r="4.5", class_=shape),
+        vertical(x, up(spread.p90), up(spread.p10), f"whisker thin {series_look(place)}"),
+        dot(place, percent(x), up(spread.p50), is_bound=point.is_bound),
     )

@@ -11,8 +11,9 @@ from nsysparse.units import NS_PER_MS, NS_PER_S
 _LANE, _BAR = 24, 15
 _LONGEST_SOURCE, _LONGEST_NAME = 10, 16
 _LEFT = 17.0
-_FINEST = 0.4
-"""A mark is at least this wide, in thousandths of the axis: it must be seen."""
+_FINEST = 1.2
+"""A mark is at least this wide, in thousandths of the axis: a pixel of a usual window, as thinner marks of two colours
+mix to a grey that means compute."""
 _ABOVE = {"whole": 1, "wait": 1, "wire": 2}
 """What is drawn over what: a wire mark may lie within a wait."""
 _SECONDS_FROM = 10 * NS_PER_S
@@ -68,6 +69,6 @@ def _ruler(span: int, height: int) -> list[Markup]:
         x = _LEFT + tick * per / span * (100 - _LEFT)
         marks += [
             vertical(x, height, height + 4, "axis"),
-            label(x, height + 18, f"{tick:g}", anchor=side(x), look="tick"),
+            label(x, height + 18, f"{tick:,g}", anchor=side(x), look="tick"),
         ]
     return [*marks, label(100, height + 36, f"{unit} from the start", anchor="end", look="tick")]

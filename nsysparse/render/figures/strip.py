@@ -44,7 +44,7 @@ def strip(shown: Strip) -> Markup:
     marks += _columns(shown.dots, end) if len(values) > MOST_DOTS else _dots(shown.dots, at)
     marks += [
         vertical(line, 14, _BASE, "threshold"),
-        label(line, 12, shown.threshold_text, anchor="end" if line > 25 else "start", look="lbl", dx=0),  # noqa: PLR2004
+        label(line, 12, shown.threshold_text, anchor="end" if line > 25 else "start", look="lbl"),  # noqa: PLR2004
     ]
     if shown.middle is not None:
         marks += _middle(shown, at(shown.middle), at(shown.middle - shown.doubt), at(shown.middle + shown.doubt))
@@ -59,7 +59,7 @@ def _middle(shown: Strip, x: float, low: float, high: float) -> list[Markup]:
         marks += [horizontal(_WHISKER, low, high, "whisker")]
         marks += [vertical(end, _WHISKER - 4, _WHISKER + 4, "whisker") for end in (low, high)]
     anchor = "start" if x < 50 else "end"  # noqa: PLR2004 (to the side where there is more room)
-    return [*marks, label(x, _WHISKER - 8, shown.middle_text, anchor=anchor, look="lbl strong")]
+    return [*marks, label(x, _WHISKER - 8, shown.middle_text, anchor=anchor, look="lbl strong halo over-line")]
 
 
 def _dots(dots: Sequence[Dot], at: Callable[[float], float]) -> list[Markup]:

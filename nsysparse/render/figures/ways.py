@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from nsysparse.document import Segment, Waterfall, Way, WayRow
+from nsysparse.document import Meaning, Segment, Waterfall, Way, WayRow
 from nsysparse.render.figures.scale import mark, side, ticks, usual_top
 from nsysparse.render.names import shortened
 from nsysparse.render.svg import chart, element, horizontal, label, percent, pixels, rect, vertical
@@ -15,8 +15,13 @@ _CHARACTER = 7.2
 """Pixels of a character in a bar."""
 _LEAST_WIDTH = 760
 """Pixels for which the labels of the wide bar are laid out; on less it stands as steps."""
+_MIDDLE = 50
 _ROW, _ROW_TOP, _ROW_BAR = 28, 5, 16
 _LEAST_STEP = 0.6
+_NOTE, _ELBOW, _APART = 18, 8, 1.0
+"""Pixels from note to note, pixels of a leader beside its text, and percent between texts of one line."""
+_CUT_TEXT = 0.06
+"""Share of the width at which the text of a cut bar has its middle."""
 _LEAST_SHOWN = 0.35
 """Percent of the width below which a segment is not named."""
 
@@ -24,8 +29,7 @@ _LEAST_SHOWN = 0.35
 def way(shown: Way) -> Markup:
     """The wide bar: segments named inside, or below where they are too narrow, and the judged part bracketed."""
     total = sum(segment.value or 0 for segment in shown.segments) or 1.0
-    marks, notes, x = [], [], 0.0
-    lanes: list[float] = []
+    marks, noted, x = [], [], 0.0
     edges = [0.0, 0.0]
     for place, segment in enumerate(shown.segments):
         width = (segment.value or 0) / total * 100
@@ -42,7 +46,7 @@ def way(shown: Way) -> Markup:
                 label(middle, _BAR_TOP + 36, segment.text, anchor="middle", look=f"in on-{segment.meaning} strong-in"),
             ]
         elif width > _LEAST_SHOWN:
-            notes += _below(f"{segment.label} {segment.text}", middle, lanes)
+            noted.append((f"{segment.label} {segment.text}", middle))
         x += width
     left, right = edges
     middle = min(max((left + right) / 2, 12), 88)
@@ -53,20 +57,38 @@ def way(shown: Way) -> Markup:
         label(middle, 16, shown.bracket_text, anchor="middle", look="lbl strong"),
     ]
     said = ", ".join(f"{segment.label} {segment.text}" for segment in shown.segments)
-    height = _BAR_TOP + _BAR_HEIGHT + 10 + 18 * len(lanes)
+    notes, depth = _below(noted)
+    height = _BAR_TOP + _BAR_HEIGHT + 10 + _NOTE * depth
     return chart(height, *head, *marks, *notes, label=f"{shown.caption}: {said}. {shown.bracket_text}")
 
 
-def _below(text: str, x: float, lanes: list[float]) -> list[Markup]:
-    """A text under the bar in the first lane that has room, with a line to what it names."""
-    half = len(text) * 6.8 / _LEAST_WIDTH * 100 / 2
-    middle = min(max(x, half), 100 - half)
-    lane = next((place for place, end in enumerate(lanes) if middle - half > end + 1), len(lanes))
-    lanes[lane : lane + 1] = [middle + half]
-    y = _BAR_TOP + _BAR_HEIGHT + 20 + lane * 18
+def _below(noted: Sequence[tuple[str, float]]) -> tuple[list[Markup], int]:
+    """Texts under the bar beside a line to what they name, and how many lines of text that takes.
+
+    Texts run from their line towards the middle of the bar, the outermost the lowest: so no line crosses a text.
+    """
+    marks: list[Markup] = []
+    depth = 0
+    for is_right in (False, True):
+        placed: list[tuple[float, float, int]] = []
+        side_ = [each for each in noted if (each[1] > _MIDDLE) == is_right]
+        for text, x in side_ if is_right else reversed(side_):
+            width = len(text) * 6.8 / _LEAST_WIDTH * 100 + _APART
+            start, end = (x - width, x) if is_right else (x, x + width)
+            lane = max((taken + 1 for low, high, taken in placed if low < end and high > start), default=0)
+            placed.append((start, end, lane))
+            depth = max(depth, lane + 1)
+            marks += _note(text, x, lane, is_right=is_right)
+    return marks, depth
+
+
+def _note(text: str, x: float, lane: int, *, is_right: bool) -> list[Markup]:
+    top, y = _BAR_TOP + _BAR_HEIGHT + 2, _BAR_TOP + _BAR_HEIGHT + 20 + lane * _NOTE
+    elbow = -_ELBOW if is_right else _ELBOW
+    leader = element("path", d=f"M0 0V{y - 4 - top}h{elbow}", class_="leader")
     return [
-        vertical(x, _BAR_TOP + _BAR_HEIGHT, y - 12, "leader"),
-        label(middle, y, text, anchor="middle", look="lbl halo"),
+        element("svg", leader, x=percent(x), y=pixels(top), width="1", height="1", overflow="visible"),
+        label(x, y, text, anchor="end" if is_right else "start", look="lbl", dx=elbow + (-4 if is_right else 4)),
     ]
 
 
@@ -157,8 +179,20 @@ def _before(shown: WayRow, axis: Axis, unit: str) -> list[Markup]:
     if shown.unknown_before:
         marks += _unknown(0, axis.at(-reached), shown.unknown_before, "start")
     elif reached > axis.left * 1.001:
-        marks += [_break(0.4), label(2.6, 17, f"−{reached:,.3g} {unit}", look="in on-compute halo-in")]  # noqa: RUF001
+        meaning = _at(shown.before, axis.left - (axis.left + axis.right) * _CUT_TEXT)
+        halo = "halo-queue" if meaning == "queue" else "halo-in"
+        marks += [_break(0.4), label(2.6, 17, f"−{reached:,.3g} {unit}", look=f"in on-{meaning} {halo}")]  # noqa: RUF001
     return marks
+
+
+def _at(segments: Sequence[Segment], place: float) -> Meaning:
+    """The meaning of the segment there, which a text must stand out from."""
+    reached, meaning = 0.0, segments[-1].meaning
+    for segment in segments:
+        reached += segment.value or 0
+        if reached >= place:
+            return segment.meaning
+    return meaning
 
 
 def _after(shown: WayRow, axis: Axis, unit: str) -> list[Markup]:

@@ -6,6 +6,7 @@ from nsysparse.document import (
     BarChart,
     ColumnChart,
     Heatmap,
+    HeatView,
     Histogram,
     Lanes,
     Meaning,
@@ -22,11 +23,13 @@ from nsysparse.render.figures import (
     axis_of,
     columns,
     curve,
+    dot,
     histogram,
     lanes,
     mark,
     part_bar,
     row,
+    series_look,
     steps,
     strip,
     throughput_bar,
@@ -37,6 +40,8 @@ from nsysparse.render.html_views.base import LONGEST_NAME, LONGEST_TITLE, View, 
 from nsysparse.render.html_views.tables import cell_view
 from nsysparse.render.names import shortened, unbroken, visible
 
+_TALL_WAYS_FROM = 40
+"""More rows scroll below their heading, so that the ruler and the next section stay within reach."""
 _VERDICTS: tuple[tuple[Tone, str], ...] = (("bad", "over"), ("good", "within"), ("doubt", "unresolved"))
 
 
@@ -68,7 +73,7 @@ def _(block: ColumnChart) -> View:
 
 @view.register
 def _(block: Strip) -> View:
-    tones = {dot.tone for dot in block.dots}
+    tones = {each.tone for each in block.dots}
     key = [{"label": text, "look": f"dot dot-{tone}"} for tone, text in _VERDICTS if tone in tones]
     return fields_of(block) | {"svg": strip(block), "key": key}
 
@@ -95,6 +100,7 @@ def _(block: Waterfall) -> View:
     ]
     return fields_of(block) | {
         "rows": rows,
+        "is_tall": len(rows) > _TALL_WAYS_FROM,
         "axis": axis_marks(block, axis),
         "key": _key(block.key),
     }
@@ -117,7 +123,8 @@ def _(block: Parts) -> View:
 @view.register
 def _(block: RateBySize) -> View:
     key = [
-        {"label": shortened(series.label, 2 * LONGEST_NAME), "look": f"series-{place % 4}", "fit": series.fit}
+        {"label": shortened(series.label, 2 * LONGEST_NAME), "look": series_look(place), "fit": series.fit}
+        | {"dot": dot(place, "7", 5)}
         for place, series in enumerate(block.series)
     ]
     return fields_of(block) | {"svg": curve(block), "key": key}
@@ -125,7 +132,8 @@ def _(block: RateBySize) -> View:
 
 @view.register
 def _(block: Histogram) -> View:
-    return fields_of(block) | {"svg": histogram(block)}
+    # A picture's note is plain text in every format: what the JSON report quotes as code stands without its marks.
+    return fields_of(block) | {"svg": histogram(block), "note": said(block.note).replace("`", "")}
 
 
 @view.register
@@ -147,7 +155,7 @@ def _(block: Heatmap) -> View:
         "anchor": block.anchor,
         "caption": visible(block.caption),
         "unit": visible(first.unit),
-        "views": [f"{visible(each.title)}, {visible(each.unit)}" for each in block.views],
+        "views": [_titled(each) for each in block.views],
         "dropped": visible(block.dropped),
         "rows": len(block.y),
         "across": f"{len(block.x):,} {visible(block.x_title)}{_range(block.x_labels)}",
@@ -155,6 +163,12 @@ def _(block: Heatmap) -> View:
         "limits": shade_limits(first),
         "svg": picture(block),
     }
+
+
+def _titled(shown: HeatView) -> str:
+    """A view with its unit, unless its name begins with it."""
+    title, unit = visible(shown.title), visible(shown.unit)
+    return title if title.startswith(unit) else f"{title}, {unit}"
 
 
 def _range(labels: Sequence[str]) -> str:

@@ -1,11 +1,15 @@
 """What is read: verdict, key figures, findings, definitions, and what could not be known."""
 
+import re
+
 from nsysparse.document import Abstention, Callout, Definitions, Fact, Facts, Meter, Ranked, Ranking, is_command
 from nsysparse.render.figures import meter
 from nsysparse.render.html_views.base import View, coded, fields_of, said, view
 from nsysparse.render.names import visible
 
 _MOST_FACTS_IN_A_ROW = 6
+_LONGEST_NOTE, _LEAST_CLAUSE = 120, 30
+_CLAUSE = re.compile(r"[:;,] ")
 _GLYPHS = {"bad": "▲", "good": "✓", "doubt": "≈"}
 
 
@@ -22,10 +26,10 @@ def _advice(advice: str) -> View:
 
 @view.register
 def _(block: Callout) -> View:
-    number, _, unit = visible(block.figure).partition(" ")
+    number, _, unit = visible(block.figure).rpartition(" ")
     return fields_of(block) | {
-        "number": number,
-        "unit": unit,
+        "number": number or unit,
+        "unit": unit if number else "",
         "glyph": _GLYPHS.get(block.tone, "?"),
         **_advice(block.advice),
     }
@@ -39,7 +43,17 @@ def _(block: Facts) -> View:
 
 
 def _fact(fact: Fact) -> View:
-    return fields_of(fact) | {"svg": None if fact.meter is None else meter(fact.meter)}
+    note, more = _begun(said(fact.note))
+    return fields_of(fact) | {"note": note, "more": more, "svg": None if fact.meter is None else meter(fact.meter)}
+
+
+def _begun(note: str) -> tuple[str, str]:
+    """A note that would tower over its neighbours as its first clause and the rest; else whole."""
+    if len(note) <= _LONGEST_NOTE:
+        return note, ""
+    ends = [found.end() for found in _CLAUSE.finditer(note) if _LEAST_CLAUSE <= found.end() <= _LONGEST_NOTE]
+    end = ends[0] if ends else note.rfind(" ", 0, _LONGEST_NOTE) + 1
+    return note[:end].rstrip(), note[end:]
 
 
 @view.register

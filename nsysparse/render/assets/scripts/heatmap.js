@@ -6,13 +6,15 @@ all(".heatbox").forEach((box) => {
     const figure = known.figures[shown], narrow = box.clientWidth < 560, trace = figure.data[0];
     trace.colorscale = [0, 1, 2, 3, 4, 5].map((shade) => [shade / 5, token("heat-" + shade)]);
     trace.showscale = !narrow;
-    trace.colorbar = Object.assign(trace.colorbar || {}, { thickness: 12, outlinewidth: 0, len: 0.9 });
+    trace.colorbar = Object.assign(trace.colorbar || {}, { thickness: 12, outlinewidth: 0, len: 1, xpad: 16, ypad: 0, ticklen: 4, tickcolor: token("line") });
+    const titled = (axis) => ({ title: Object.assign({}, axis.title, { font: typeface(), standoff: 10 }), tickcolor: token("line"), ticklen: 4 });
+    if (trace.colorbar.title) trace.colorbar.title.font = typeface();
     if (known.names.length) {
       trace.text = figure.rows = figure.rows || Array(trace.y.length).fill(known.names);
     }
     const layout = Object.assign({}, figure.layout, canvas(), { height: box.clientHeight, margin: { l: 8, r: 8, t: 8, b: 8 } });
-    layout.xaxis = Object.assign({}, figure.layout.xaxis, { tickangle: -45, nticks: narrow ? 6 : 24, fixedrange: narrow });
-    layout.yaxis = Object.assign({}, figure.layout.yaxis, { nticks: 16, fixedrange: narrow });
+    layout.xaxis = Object.assign({}, figure.layout.xaxis, titled(figure.layout.xaxis), { nticks: narrow ? 6 : 24, fixedrange: narrow });
+    layout.yaxis = Object.assign({}, figure.layout.yaxis, titled(figure.layout.yaxis), { nticks: 16, fixedrange: narrow });
     Plotly.react(plot, figure.data, layout, Object.assign({}, SETTINGS, { doubleClick: "reset" }));
     if (wired) return;
     wired = true;

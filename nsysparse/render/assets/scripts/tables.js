@@ -27,6 +27,7 @@ all("table.sortable").forEach((table) => {
     button.title = "Sort";
     button.setAttribute("aria-label", "Sort by " + name);
     head.append("\u00a0", button);
+    head.addEventListener("click", (event) => { if (!event.target.closest("a, button")) button.click(); });
     button.addEventListener("click", () => {
       sort(table, head, at);
       say("Sorted by " + name + ", " + head.getAttribute("aria-sort"));

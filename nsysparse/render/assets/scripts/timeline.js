@@ -39,7 +39,7 @@ all(".lanebox").forEach((box) => {
     const traces = known.meanings.map((meaning, number) => {
       const marks = found.filter((at) => level.meaning[at] === number);
       return {
-        type: "bar", orientation: "h", marker: { color: colourOf(meaning), line: { width: 0 } },
+        type: "bar", orientation: "h", marker: filled(meaning),
         base: Float64Array.from(marks, (at) => level.start[at] / unit),
         x: Float64Array.from(marks, (at) => Math.max(level.length[at], least) / unit),
         y: Uint16Array.from(marks, (at) => level.lane[at]), width: 0.64,
@@ -47,13 +47,13 @@ all(".lanebox").forEach((box) => {
         textposition: "none", hovertemplate: "%{text}<br>at %{base:,.4~f} " + (seconds ? "s" : "ms") + "<extra></extra>",
       };
     });
-    const narrow = box.clientWidth < 560;
+    const narrow = box.clientWidth < 560, named = 16 + 5.7 * Math.max(8, ...known.lanes.map((name) => name.length));
     const layout = Object.assign(canvas(), {
-      barmode: "overlay", bargap: 0, height: box.clientHeight, margin: { l: narrow ? 96 : Math.max(120, box.clientWidth * 0.17), r: 8, t: 2, b: 38 }, dragmode: "zoom",
-      xaxis: { range: range.slice(), ticksuffix: seconds ? " s" : " ms", gridcolor: token("grid"), zeroline: false, nticks: narrow ? 4 : 9 },
+      barmode: "overlay", bargap: 0, height: box.clientHeight, margin: { l: narrow ? named : Math.max(120, box.clientWidth * 0.17), r: narrow ? 16 : 28, t: 2, b: 38 }, dragmode: "zoom",
+      xaxis: { range: range.slice(), ticksuffix: seconds ? " s" : " ms", gridcolor: token("grid"), zeroline: false, nticks: narrow ? 4 : 9, separatethousands: true },
       yaxis: {
         range: [known.lanes.length - 0.5, -0.5], fixedrange: true, gridcolor: token("grid"), zeroline: false, tickmode: "array",
-        tickvals: known.lanes.map((_, at) => at), ticktext: known.lanes.map(markup), tickfont: { size: narrow ? 10 : 12 },
+        tickvals: known.lanes.map((_, at) => at), ticktext: known.lanes.map(markup), tickfont: { size: narrow ? 10 : typeface().size * 0.96 }, ticks: "outside", ticklen: 8, tickcolor: "rgba(0,0,0,0)",
       },
       plot_bgcolor: "rgba(0,0,0,0)",
     });

@@ -12,7 +12,7 @@ function profile(title, labels, values) {
     const height = Math.max(1, value / (top || 1) * 72);
     const bar = draw("rect", { x: at * step + "%", width: step * 0.8 + "%", y: 84 - height, height, class: "mark-count" });
     const name = draw("title", {});
-    name.textContent = "layer " + labels[at] + ": " + value;
+    name.textContent = "layer " + labels[at] + ": " + value.toLocaleString("en");
     bar.append(name);
     return [bar];
   });
@@ -23,7 +23,7 @@ function profile(title, labels, values) {
     text.textContent = label;
     return [text];
   });
-  const box = make("div"), head = make("h4", "", title + ", highest " + top);
+  const box = make("div"), head = make("h4", "", title + ", highest " + top.toLocaleString("en"));
   box.append(head, draw("svg", { width: "100%", height: 104, class: "chart", role: "img", "aria-label": title }, ...bars, ...ticks));
   return box;
 }
