@@ -155,7 +155,8 @@ class Skeleton(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         # A title, a sort value or a column's title may be there or not; they hold text and do nothing.
-        names = tuple(key for key, _ in attrs if key not in ("title", "data-v", "data-t", "class"))
+        # Long names make a table stack on a narrow screen: with titles beside its cells, and roles.
+        names = tuple(key for key, _ in attrs if key not in ("title", "data-v", "data-t", "class", "role"))
         self.tags.append((tag, names))
         self.acting += [(key, value) for key, value in attrs if key in ("href", "src", "id", "class", "data-figure")]
 
