@@ -154,7 +154,8 @@ class Skeleton(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        # A title, a sort value, a column's title or a role may be there or not; they do nothing.
+        # A title, a sort value or a column's title may be there or not; they hold text and do nothing.
+        # Long names make a table stack on a narrow screen: with titles beside its cells, and roles.
         names = tuple(key for key, _ in attrs if key not in ("title", "data-v", "data-t", "class", "role"))
         self.tags.append((tag, names))
         self.acting += [(key, value) for key, value in attrs if key in ("href", "src", "id", "class", "data-figure")]
