@@ -6,6 +6,8 @@ Every attribute value and every text goes through escaping; nothing is concatena
 from markupsafe import Markup, escape
 
 Number = float | int
+_EMPTY = ("rect", "line", "path", "circle")
+"""May close themselves: a page has thousands of them."""
 _MIXED = ("viewBox", "preserveAspectRatio")
 
 
@@ -15,6 +17,8 @@ def element(tag: str, /, *children: str | None, **attributes: object) -> Markup:
         Markup(' {}="{}"').format(_name(name), value) for name, value in attributes.items() if value is not None
     )
     inside = Markup().join(escape(child) for child in children if child is not None)
+    if not inside and tag in _EMPTY:
+        return Markup("<{0}{1}/>").format(Markup(tag), written)  # noqa: S704 (tags are ours)
     return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), written, inside)  # noqa: S704 (tags are ours)
 
 

@@ -127,7 +127,7 @@ def test_the_key_figure_is_of_the_link_that_the_verdict_names(changes: dict[str,
 def test_a_fitted_curve_stays_within_its_axis() -> None:
     points = [SizeRate(size, 5, Spread(*[size / (size / 43 + 30_000)] * 3), False) for size in (10_000, 200_000)]
     drawn = curve(RateBySize("c", [SizeSeries("l", points, Fit(5_000, 43.9, "t"))], None, None, "a"))
-    (path,) = re.findall(r' d="M([^"]*)"', drawn)
+    (path,) = re.findall(r' d="M([^"]*)" class="fit', drawn)
     heights = [float(place.split()[1]) for place in path.split("L")]
     assert heights == sorted(heights, reverse=True)
     assert len(set(heights)) == len(heights)

@@ -40,10 +40,10 @@ def possible() -> set[str]:
     """Classes that end in a kind of which not every one is in the samples, or that a script or another file uses."""
     by_meaning = {f"{start}-{meaning}" for start in ("mark", "on") for meaning in get_args(Meaning)}
     by_tone = {f"{start}-{tone}" for start in ("dot", "band", "chip") for tone in get_args(Tone)}
-    others = {f"heat-{shade}" for shade in range(SHADES)} | {f"series-{place}" for place in range(4)} | {"by-6"}
+    others = {f"heat-{shade}" for shade in range(SHADES)} | {f"series-{place}" for place in range(6)} | {"by-6"}
     by_script = {name for text in re.findall(r"\"([^\"\n]*)\"", SCRIPTS) for name in re.findall(r"[\w-]+", text)}
-    # A long sentence, a worse idea, a lower bound, a file of its own, a long prefill, several views.
-    rarely = {"stacks", "mark-worse", "pt-bound", "ground", "halo-in", "switch"}
+    # A long sentence, a worse idea, a lower bound, a file of its own, a long prefill or queue, several views, a why.
+    rarely = {"stacks", "mark-worse", "pt-bound", "ground", "halo-in", "halo-queue", "switch", "why"}
     return by_meaning | by_tone | others | by_script | rarely
 
 

@@ -42,10 +42,15 @@ def cell_view(cell: Cell, column: Column) -> View:
     return {
         "text": shown,
         "title": shortened(cell.title or ("" if text == whole else whole), LONGEST_TITLE),
-        "sort": shortened(cell.sort, _LONGEST_SORT) if isinstance(cell.sort, str) else cell.sort,
+        "sort": shortened(cell.sort, _LONGEST_SORT) if isinstance(cell.sort, str) else _short(cell.sort),
         "tone": cell.tone,
         "is_code": cell.kind != "words" and bool(text),
         "look": look,
         "is_prose": cell.kind != "name" and len(text) > _PROSE_FROM,
         "svg": None if cell.meter is None else meter(cell.meter),
     }
+
+
+def _short(value: float | None) -> float | None:
+    """A number with as many digits as order needs: a table has thousands of them."""
+    return float(f"{value:.9g}") if isinstance(value, float) else value
