@@ -20,7 +20,7 @@ THEMES = {
     "light": r":root \{",
     "dark": r":root\[data-theme=dark\] \{",
     "dark by preference": r":root:not\(\[data-theme=light\]\) \{",
-    "print": r":root, :root\[data-theme\] \{",
+    "print": r":root:root \{",
 }
 SEEN_BY: Mapping[str, Matrix] = {
     "all cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
