@@ -4,6 +4,7 @@ Jinja2 escapes every text; data for scripts stands in JSON blocks that cannot en
 lets only this page's own style and scripts run, by their hashes. The same document gives the same bytes.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from functools import cache
@@ -34,7 +35,7 @@ _SCRIPTS: Sequence[tuple[str, tuple[type, ...] | None]] = (
 def render(document: Document) -> str:
     """The page as text, to be written as UTF-8."""
     parts = _parts(document.blocks)
-    css, js, boot = _asset("report.css"), _script(document.blocks), _asset("theme.js")
+    css, js, boot = _slim(_asset("report.css")), _script(document.blocks), _asset("theme.js")
     is_interactive = any(isinstance(block, _PLOTTED) for block in document.blocks)
     plotly = _asset("plotly-cartesian.min.js") if is_interactive else ""
     return _template().render(
@@ -57,11 +58,21 @@ def _asset(*path: str) -> str:
     return files("nsysparse.render").joinpath("assets", *path).read_text(encoding="utf-8")
 
 
+def _slim(css: str) -> str:
+    """A style sheet of ours without comments and blanks, which no reader of a report needs."""
+    return re.sub(r"\s*([{};])\s*", r"\1", re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)).strip()
+
+
 def _script(blocks: Sequence[Block]) -> str:
     """The page's own scripts as one, those alone that the blocks need; what they share is known nowhere else."""
     kinds = {type(block) for block in blocks}
     needed = [name for name, kind in _SCRIPTS if kind is None or kinds & set(kind)]
-    return '"use strict";\n(function () {\n' + "".join(_asset("scripts", name) for name in needed) + "})();\n"
+    return '"use strict";\n(function () {\n' + _plain("".join(_asset("scripts", name) for name in needed)) + "})();\n"
+
+
+def _plain(script: str) -> str:
+    """A script of ours without indents and lines of comment; none of our texts goes over several lines."""
+    return re.sub(r"^\s*(?://.*\n)?", "", script, flags=re.MULTILINE)
 
 
 @cache

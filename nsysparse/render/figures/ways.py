@@ -17,11 +17,11 @@ _LEAST_WIDTH = 760
 """Pixels for which the labels of the wide bar are laid out; on less it stands as steps."""
 _MIDDLE = 50
 _ROW, _ROW_TOP, _ROW_BAR = 28, 5, 16
-_LEAST_STEP = 0.6
 _NOTE, _ELBOW, _APART = 18, 8, 1.0
 """Pixels from note to note, pixels of a leader beside its text, and percent between texts of one line."""
 _CUT_TEXT = 0.06
 """Share of the width at which the text of a cut bar has its middle."""
+_LEAST_STEP = 0.6
 _LEAST_SHOWN = 0.35
 """Percent of the width below which a segment is not named."""
 
@@ -65,21 +65,33 @@ def way(shown: Way) -> Markup:
 def _below(noted: Sequence[tuple[str, float]]) -> tuple[list[Markup], int]:
     """Texts under the bar beside a line to what they name, and how many lines of text that takes.
 
-    Texts run from their line towards the middle of the bar, the outermost the lowest: so no line crosses a text.
+    The first texts run to the right and the others to the left, the outermost the lowest: so no line crosses a text.
     """
+    widths = [len(text) * 6.8 / _LEAST_WIDTH * 100 + _APART for text, _ in noted]
+    count = _running_right([x for _, x in noted], widths)
     marks: list[Markup] = []
     depth = 0
-    for is_right in (False, True):
+    for is_right, places in ((False, range(count - 1, -1, -1)), (True, range(count, len(noted)))):
         placed: list[tuple[float, float, int]] = []
-        side_ = [each for each in noted if (each[1] > _MIDDLE) == is_right]
-        for text, x in side_ if is_right else reversed(side_):
-            width = len(text) * 6.8 / _LEAST_WIDTH * 100 + _APART
-            start, end = (x - width, x) if is_right else (x, x + width)
+        for place in places:
+            text, x = noted[place]
+            start, end = (x - widths[place], x) if is_right else (x, x + widths[place])
             lane = max((taken + 1 for low, high, taken in placed if low < end and high > start), default=0)
             placed.append((start, end, lane))
             depth = max(depth, lane + 1)
             marks += _note(text, x, lane, is_right=is_right)
     return marks, depth
+
+
+def _running_right(places: Sequence[float], widths: Sequence[float]) -> int:
+    """How many of the texts may run to the right so that none meets one of those that run to the left, or an edge."""
+    middle = sum(x < _MIDDLE for x in places)
+    for count in sorted(range(len(places) + 1), key=lambda each: abs(each - middle)):
+        ends = [x + width for x, width in zip(places[:count], widths[:count], strict=True)]
+        starts = [x - width for x, width in zip(places[count:], widths[count:], strict=True)]
+        if max(ends, default=0) <= min(starts, default=100) and min(starts, default=0) >= 0:
+            return count
+    return middle
 
 
 def _note(text: str, x: float, lane: int, *, is_right: bool) -> list[Markup]:

@@ -52,7 +52,7 @@ def _begun(note: str) -> tuple[str, str]:
     if len(note) <= _LONGEST_NOTE:
         return note, ""
     ends = [found.end() for found in _CLAUSE.finditer(note) if _LEAST_CLAUSE <= found.end() <= _LONGEST_NOTE]
-    end = ends[0] if ends else note.rfind(" ", 0, _LONGEST_NOTE) + 1
+    end = ends[0] if ends else note.rfind(" ", 0, _LONGEST_NOTE) + 1 or _LONGEST_NOTE
     return note[:end].rstrip(), note[end:]
 
 
