@@ -139,6 +139,7 @@ def test_a_timeline_that_is_zoomed_before_it_came_near_is_drawn_once(open_report
     opened.draw()
     opened.page.evaluate("window.__drawn = 0; (() => { const react = Plotly.react; Plotly.react = (place, ...rest) => { window.__drawn += place.closest('.lanebox') ? 1 : 0; return react(place, ...rest); }; })()")  # noqa: E501  # fmt: skip
     opened.page.emulate_media(color_scheme="dark")
+    opened.page.wait_for_function("() => window.__drawn > 0")
     opened.settle()
     assert opened.page.evaluate("window.__drawn") == 1
     quiet(opened)
