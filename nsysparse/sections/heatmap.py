@@ -73,7 +73,12 @@ def _over(value: int | None, by: float) -> float | None:
 
 
 def _common_ceiling(analysis: Analysis) -> float | None:
-    """The ceiling in GB/s that all links share; beside several, “slower” would mean several things."""
+    """The ceiling in GB/s that all links share; beside several, “slower” would mean several things.
+
+    None, too, where sizes are not known of all movements: a cell's time could be of more than its bytes.
+    """
+    if analysis.totals.bytes_known_share != 1:
+        return None
     ceilings = {link.practical_gb_s for link in analysis.links if link.bytes}
     return ceilings.pop() if len(ceilings) == 1 else None
 

@@ -255,6 +255,17 @@ def test_heatmap_keeps_what_was_not_observed_apart_from_zero() -> None:
     assert flat.count(0.0) == 1
 
 
+def test_nothing_is_called_slower_than_the_ceiling_where_a_size_is_missing() -> None:
+    whole = factories.rich(requests=2, layers=2)
+    whole = replace(whole, links=tuple(replace(each, practical_gb_s=40.0) for each in whole.links))
+    (chart,) = of_kind(SECTIONS["heatmap"](whole), Heatmap)
+    cell = whole.layer_request[0]
+    assert chart.views[0].values[0][0] == pytest.approx(cell.time_ns / (cell.bytes / 40.0))
+    unsized = replace(whole, totals=replace(whole.totals, bytes_known_share=0.9))
+    (chart,) = of_kind(SECTIONS["heatmap"](unsized), Heatmap)
+    assert [view.title for view in chart.views] == ["time"]
+
+
 def test_a_single_request_makes_no_heatmap() -> None:
     assert not of_kind(SECTIONS["heatmap"](factories.small()), Heatmap)
     assert of_kind(SECTIONS["heatmap"](factories.rich(requests=2, layers=2)), Heatmap)
