@@ -37,7 +37,7 @@ def only(blocks: Sequence[Block], kind: type[T]) -> T:
 def judged(name: str, share: float, verdict: str = "ok", **changes: object) -> Request:
     """80 ms of prefill and a first decode step of 5 ms around a gap: 1 ms, a transfer, 2 ms."""
     gap = round(share * 100 * MS)
-    span = {"peer_wait_ns": MS, "wire_ns": gap - 5 * MS, "gap_ns": MS, "rank": 0}
+    span = {"peer_wait_ns": MS, "wire_ns": gap - 5 * MS, "sender_wait_ns": 0, "gap_ns": MS, "rank": 0}
     plain = request(
         name,
         verdict=verdict,
@@ -83,7 +83,7 @@ def test_the_way_is_of_a_real_request_the_one_nearest_to_the_median() -> None:
     assert drawn.note == "c"
     assert drawn.target == anchor("c")
     assert [(each.label, each.value) for each in drawn.segments] == [
-        ("prefill", 80), ("hand-off", 1), ("peer wait", 1), ("wire", 16), ("between transfers", 1),
+        ("prefill", 80), ("hand-off", 1), ("sender late", 1), ("wire", 16), ("between transfers", 1),
         ("ready, not started", 2), ("first decode step", 5),
     ]  # fmt: skip
     first, last = drawn.bracket
@@ -92,7 +92,7 @@ def test_the_way_is_of_a_real_request_the_one_nearest_to_the_median() -> None:
 
 
 def test_a_transfer_that_is_not_divided_is_one_segment() -> None:
-    parts = {"peer_wait_ns": MS, "wire_ns": None, "gap_ns": 0, "rank": 0}
+    parts = {"peer_wait_ns": MS, "wire_ns": None, "sender_wait_ns": 0, "gap_ns": 0, "rank": 0}
     drawn = only(overview.build(run(judged("a", 0.2, span=parts))), Way)
     assert [(each.label, each.meaning, each.value) for each in drawn.segments[2:3]] == [("transfer", "whole", 17)]
     assert drawn.caption == "Where the request's 100.0 ms go"
@@ -116,7 +116,7 @@ def test_key_figures_are_those_of_the_analysis() -> None:
     assert facts(whole) == {
         "Wire rate": ("40.0 GB/s", "80.0 % of line rate 50 GB/s"),
         "KV gap, p50": ("20.0 ± 0.4 ms", "p10 10.0 · p90 30.0 ms"),
-        "Peer wait per request, p50": ("1.50 ms", "p10 500.0 µs · p90 12.0 ms"),
+        "Peer wait per movement, p50": ("1.50 ms", "p10 500.0 µs · p90 12.0 ms"),
         "Decode idle for KV": ("13.7 ± 0.5 %", "26.0 ms of 190.0 ms on 1 device"),
         "Attributed": ("90.0 %", "1.00 ms without a request"),
     }
@@ -151,7 +151,8 @@ def test_ways_are_worst_first_and_aligned_where_prefill_ends() -> None:
         request("c", missing="no-decode-step", prefill_ns=80 * MS, handoff_ns=2 * MS),
     )
     cells = (LayerCell(3, "a", 1, 2000), LayerCell(5, "a", 1, 4500), LayerCell(5, "b", 1, 1000))
-    drawn = waterfall.block(run(*requests, layer_request=cells))
+    layers = (factories.layer(3, cells[:1]), factories.layer(5, cells[1:]))
+    drawn = waterfall.block(run(*requests, layer_request=cells, layers=layers))
     worst, best, cut = drawn.rows
     assert [row.name for row in drawn.rows] == ["b", "a", "c"]
     assert [(each.label, each.value) for each in best.before] == [("prefill", 80), ("queue", 7)]
@@ -244,10 +245,10 @@ def test_a_timeline_shows_marks_of_all_levels_and_where_they_lead() -> None:
     assert fine.owner == [0, 0, 0, None, 0, 0]
     assert (coarse.merged_below_ns, coarse.count) == (4**11, (1, 1, 2, 1, 1))
     assert (drawn.owners, drawn.owner_anchors) == (["a"], [anchor("a")])
-    assert drawn.key == [("compute", "step, compute"), ("wire", "wire"), ("wait", "peer wait")]
+    assert drawn.key == [("compute", "step, compute"), ("wire", "wire"), ("wait", "waiting for the other side")]
     assert drawn.note == (
-        "No mark is merged at the finest. Not drawn: 3 stretches of decode without a time."
-        " Lanes of other files may be off by up to 41.0 µs."
+        "Near enough, every mark stands by itself; from afar, close ones are drawn as one. Not drawn: 3 stretches of"
+        " decode without a time. Lanes of other files may be off by up to 41.0 µs."
     )
 
 

@@ -40,7 +40,7 @@ def middle_request(*values: float) -> Way:
 def notes(svg: str) -> list[tuple[float, float, float, float]]:
     """Of each text below the bar: where its line comes down, how deep, and the ends of the text."""
     found = re.findall(
-        r'<svg x="([\d.]+)%" y="([\d.]+)"[^>]*><path d="M0 0V([\d.]+)h(-?\d+)" class="leader"></path></svg>'
+        r'<svg x="([\d.]+)%" y="([\d.]+)"[^>]*><path d="M0 0V([\d.]+)h(-?\d+)" class="leader"/></svg>'
         r'<text x="[\d.]+%"[^>]*dx="(-?\d+)">([^<]+)</text>',
         svg,
     )

@@ -114,4 +114,5 @@ def test_the_order_of_files_does_not_show(nine: list[Path], found: Analysis) -> 
 def test_a_folder_is_one_run(nine: list[Path], found: Analysis, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "nsysparse", "report", str(nine[0].parent), "-o", str(tmp_path / "r.json")]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert f"{found.verdict.over_count} of {RUN.requests} requests over" in told
+    assert told.startswith(found.verdict.text)
+    assert f"{RUN.requests} of {RUN.requests} requests with a known share · {found.verdict.over_count} over" in told
