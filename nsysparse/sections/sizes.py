@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from nsysparse.analysis import Analysis, Distribution, Link, MessageSize
 from nsysparse.document import Abstention, Block, Fit, Heading, Paragraph, RateBySize, SizeRate, SizeSeries, Spread
+from nsysparse.kinds import NCCL
 from nsysparse.sections.absence import abstention
 from nsysparse.sections.cells import names, numbers, rates, sizes, table, texts
 from nsysparse.sections.links import percentiles
@@ -137,9 +138,12 @@ def _note(links: Sequence[Link]) -> str:
             f"{of}{human_ns(link.fixed_cost_ns)} per message + bytes ÷ {human_rate(link.fitted_gb_s)}: half that rate"
             f" at {human_bytes(round(half))}"
         )
+    fitted = f"Fitted: {'; '.join(parts)}."
+    if not any(link.transport == NCCL for link in told):
+        return fitted
     return (
-        f"Fitted: {'; '.join(parts)}. The line goes through times as they are; rates of single messages allow for 30 µs"
-        " between the clocks of two devices, so small messages lie below it."
+        f"{fitted} The line goes through times as they are; NCCL's rates of single messages allow for 30 µs between the"
+        " clocks of two devices, so small messages lie below it."
     )
 
 
@@ -177,7 +181,12 @@ def _table(analysis: Analysis) -> Block:
         sizes("Message size", [size.bytes for size in shown]),
         numbers("Count", [size.count for size in shown]),
         *percentiles([size.wire_gb_s for size in shown], term="wire"),
-        rates("Kernel p50", [None if each is None else each.p50 for each in (size.kernel_gb_s for size in shown)]),
+        rates(
+            "Kernel p50",
+            [None if each is None else each.p50 for each in (size.kernel_gb_s for size in shown)],
+            term="headline",
+            bounds=[True] * len(shown),
+        ),
     ]
     dropped = ""
     if len(shown) < len(every):

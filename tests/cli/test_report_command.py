@@ -11,19 +11,9 @@ from pathlib import Path
 import pytest
 
 from nsysparse.testing import TraceBuilder
+from tests.commands import run
 
 SAMPLE = "synthetic/pd-oneprofile.sqlite"
-
-
-def run(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nsysparse", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
 
 
 def test_the_main_job(sample: Callable[[str], Path], tmp_path: Path) -> None:

@@ -1,11 +1,8 @@
 """`nsysparse report` for a comment: its size, its pictures and their links."""
 
-import os
 import re
 import shutil
 import struct
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -16,21 +13,11 @@ from nsysparse.cli.pictures import check_base_url
 from nsysparse.cli.place import check
 from nsysparse.errors import OutputError, UsageError
 from nsysparse.render.browser import NAMES, TAG, tagged
+from tests.commands import run
 
 SAMPLE = "synthetic/pd-oneprofile.sqlite"
 FIGURES = {"heatmap-chart", "layers-chart", "links-chart"}
 """Some of those that the sample's report has."""
-
-
-def run(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nsysparse", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
 
 
 def test_a_budget_is_kept_and_what_is_missing_is_said(sample: Callable[[str], Path], tmp_path: Path) -> None:

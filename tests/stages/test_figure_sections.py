@@ -228,6 +228,15 @@ def test_links_with_other_references_have_charts_of_their_own_and_what_is_left_o
     assert drawn[-1].dropped == "2 more charts of links with other references and fewer bytes: see the table."
 
 
+def test_rates_of_whole_kernels_are_lower_bounds_and_say_so() -> None:
+    rich = factories.rich()
+    size = rich.message_sizes[0]
+    (found,) = [each for each in sizes.build(replace(rich, message_sizes=(replace(size, kernel_gb_s=size.wire_gb_s),)))
+                if isinstance(each, Table)]  # fmt: skip
+    place = [column.title for column in found.columns].index("Kernel p50")
+    assert found.rows[0][place].text == "≥ 14"
+
+
 def test_one_size_makes_no_curve() -> None:
     blocks = sizes.build(run(message_sizes=(message_size(1000),)))
     assert [type(block) for block in blocks[1:]] == [Table]
