@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -386,7 +387,7 @@ def test_the_sample_counted_nanosecond_by_boundary(sample: Callable[[str], Path]
 
 
 def _from_rows(path: Path) -> tuple[int, dict[str, int]]:
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file:
         names = dict(file.execute("SELECT id, value FROM StringIds"))
         calls = {
             (thread // 2**24, correlation): at

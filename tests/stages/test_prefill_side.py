@@ -3,6 +3,7 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_the_sample_from_its_own_rows(sample: Callable[[str], Path]) -> None:
     found = prefill_devices(*known([path]))
     assert found is not None
     (device,) = found
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file:
         rows = file.execute(
             "SELECT start, end, value LIKE '%SendRecv%' FROM CUPTI_ACTIVITY_KIND_KERNEL"
             " JOIN StringIds ON id = demangledName WHERE deviceId = 0 AND value NOT LIKE '%AllReduce%' ORDER BY start"

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
@@ -234,7 +235,7 @@ STEPS = """
 
 def test_a_sample_against_its_own_rows(sample: Callable[[str], Path]) -> None:
     path = sample("synthetic/pd-oneprofile.sqlite")
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file:
         took = sorted(end - start for _, start, end in file.execute(STEPS))
         texts = [text for (text,) in file.execute(
             "SELECT coalesce(s.text, t.value) AS said FROM NVTX_EVENTS s LEFT JOIN StringIds t ON t.id = s.textId"

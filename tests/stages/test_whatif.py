@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -297,7 +298,7 @@ def test_two_ideas_against_an_own_calculation(sample: Callable[[str], Path]) -> 
     """From the rows of the file: requests of one prefill step each, one kernel a layer and side, none at once."""
     path = sample("synthetic/pd-oneprofile.sqlite")
     pauses, savings = [], []
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file:
         for request in ("req-1", "req-3", "req-4", "req-6"):  # these send after prefill
             sends, receives = (
                 sorted(row[2:4] for row in file.execute(_RANGES, (f"kv_transfer op={op} request={request} %",)))
