@@ -241,7 +241,10 @@ class CounterCheck:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one model layer's transfers cost. `provenance` counts movements by how their layer is known."""
+    """What one model layer's transfers cost. `provenance` counts movements by how their layer is known.
+
+    Rates in GB/s are over movements that are of this layer alone.
+    """
 
     layer: int
     movement_count: int
@@ -255,6 +258,8 @@ class Layer:
     overlapped_ns: int | None
     headline_gb_s: float | None
     provenance: Mapping[str, int]
+    wire_gb_s: Distribution | None
+    kernel_gb_s: Distribution | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from nsysparse.analysis import Distribution, Notice, Setting
 
 FORMAT_VERSION = 1
-IMPROVED, REGRESSED, CHANGED, UNCHANGED, NOT_COMPARABLE = "improved", "regressed", "changed", "unchanged", "not-comparable"
+IMPROVED, REGRESSED, CHANGED, UNCHANGED, NOT_COMPARABLE = (
+    "improved",
+    "regressed",
+    "changed",
+    "unchanged",
+    "not-comparable",
+)
 MIXED = "mixed"
 """Of a whole comparison: some of it improved, some regressed."""
 DEFAULT_NOISE = 0.05

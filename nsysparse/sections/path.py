@@ -17,6 +17,7 @@ _SEGMENTS = (
     ("prefill_ms", "Prefill", "prefill"),
     ("handoff_ms", "Hand-off", "hand-off"),
     ("transfer_span_ms", "Transfer", "transfer-span"),
+    ("exposed_to_request_ms", "Receives within the KV gap", "exposed"),
     ("ready_to_decode_ms", "Ready, not started", "ready"),
     ("first_decode_ms", "First decode step", "first-decode"),
     ("kv_gap_ms", "KV gap", "kv-gap"),
