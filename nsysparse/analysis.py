@@ -676,3 +676,7 @@ class Analysis:
     prompts: tuple[PromptBucket, ...] | None = None
     worst: tuple[str, ...] = ()
     format_version: int = field(default=FORMAT_VERSION)
+
+    def reason(self, path: str) -> Reason | None:
+        """Why the value at `path`, a JSON Pointer into the report, is null; None where no reason is given."""
+        return next((each for each in self.reasons if each.path == path), None)
