@@ -15,7 +15,7 @@ from types import MappingProxyType
 from nsysparse.analysis import Layer, Link
 from nsysparse.compare.judging import Rules, too_few
 from nsysparse.compare.measures import LAYERS, LINKS, RUN, SHARE, STATISTICS, Measure
-from nsysparse.compare.wording import amount, difference, percent
+from nsysparse.compare.wording import amount, called, difference, percent
 from nsysparse.comparison import IMPROVED, MIXED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change, Gate, Outcome
 from nsysparse.errors import UsageError
 
@@ -130,7 +130,7 @@ def answer(condition: Condition, changes: Sequence[Change], outcome: Outcome, ru
 
 
 def _answer(condition: Condition, change: Change, rules: Rules) -> Gate:
-    where = f"{condition.scope} {change.subject}: " if change.subject else ""
+    where = f"{condition.scope} {called(change.subject)}: " if change.subject else ""
 
     def told(value: float | None, passed: bool | None, reason: str = "") -> Gate:  # noqa: FBT001 (one of three answers)
         return Gate(condition.expression, value, passed, f"{where}{reason}" if reason else "")

@@ -100,13 +100,13 @@ def _end(end: str, names: Mapping[str, str], *, one: bool) -> str:
 class Partners:
     """Links of a base run and the candidate: pairs by the candidate's ends, and those of one run alone.
 
-    `moved` are the pairs whose transport or devices differ, in words.
+    `moved` are the pairs whose transport or devices differ: as base and candidate have them, and what differs.
     """
 
     pairs: Mapping[Ends, tuple[Link, Link]]
     only_base: Mapping[Ends, Link]
     only_candidate: Mapping[Ends, Link]
-    moved: tuple[str, ...]
+    moved: tuple[tuple[Ends, Ends, str], ...]
 
 
 def match_links(ours: Mapping[Ends, Link], theirs: Mapping[Ends, Link]) -> Partners:
@@ -114,14 +114,14 @@ def match_links(ours: Mapping[Ends, Link], theirs: Mapping[Ends, Link]) -> Partn
     pairs = {ends: (ours[ends], theirs[ends]) for ends in theirs if ends in ours}
     left = {ends: link for ends, link in ours.items() if ends not in pairs}
     right = {ends: link for ends, link in theirs.items() if ends not in pairs}
-    moved: list[str] = []
+    moved: list[tuple[Ends, Ends, str]] = []
     for key, what in ((_same_ends, "another transport"), (_same_traces, "other devices")):
         counts = Counter(map(key, left)), Counter(map(key, right))
         sole = {key(ends): ends for ends in left if counts[0][key(ends)] == counts[1][key(ends)] == 1}
         for ends in [ends for ends in right if key(ends) in sole]:
             before = sole[key(ends)]
             pairs[ends] = (left.pop(before), right.pop(ends))
-            moved.append(f"{before.label} ({before.transport}) and {ends.label} ({ends.transport}) by {what}")
+            moved.append((before, ends, what))
     return Partners(pairs, left, right, tuple(moved))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from nsysparse.analysis import Analysis, Setting
 from nsysparse.compare.matching import BY_ID, Partners, RequestMatch, Traces
+from nsysparse.compare.wording import called
 from nsysparse.comparison import Remark
 from nsysparse.units import counted, human_bytes, human_share
 
@@ -58,7 +59,8 @@ def _mean_prompt(analysis: Analysis) -> float | None:
 
 def _differ(code: str, what: str, base: object, candidate: object) -> Iterator[Remark]:
     if base != candidate:
-        yield Remark(code, f"{what}: {base} in base, {candidate} in the candidate")
+        ours, theirs = called(str(base)), called(str(candidate))
+        yield Remark(code, f"{what}: {ours} in base, {theirs} in the candidate")
 
 
 def _kinds(base: Analysis, candidate: Analysis) -> Iterator[Remark]:
@@ -99,19 +101,21 @@ def _value(setting: Setting | None) -> str:
 def _matched(traces: Traces, partners: Partners) -> Iterator[Remark]:
     """How files and links were matched, where their names alone did not."""
     if traces.how == "role":
-        pairs = ", ".join(f"{ours} is {theirs}" for ours, theirs in sorted(traces.names.items()) if ours != theirs)
-        yield Remark("traces-by-role", f"traces matched by role: {pairs}")
+        pairs = sorted((ours, theirs) for ours, theirs in traces.names.items() if ours != theirs)
+        said = _some([f"{called(ours)} is {called(theirs)}" for ours, theirs in pairs])
+        yield Remark("traces-by-role", f"traces matched by role: {said}")
     if traces.how == "nothing":
         yield Remark("traces-unmatched", "traces have other names and roles: only links of the same names are compared")
-    for said in partners.moved:
-        yield Remark("links-moved", f"links matched although they differ: {said}")
+    for before, after, what in partners.moved:
+        said = f"{called(before.label)} ({before.transport}) is {called(after.label)} ({after.transport})"
+        yield Remark("links-moved", f"links matched over {what}: {said}")
     for where, links in (("base", partners.only_base), ("the candidate", partners.only_candidate)):
         if links:
             yield Remark("links-of-one", f"only {where} has {_some([ends.label for ends in links])}")
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = sorted(names)[:_MOST_LISTED]
+    shown = [called(name) for name in sorted(names)[:_MOST_LISTED]]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from nsysparse.compare.measures import RUN
-from nsysparse.compare.wording import amount, percent, relative
+from nsysparse.compare.wording import amount, called, percent, relative
 from nsysparse.comparison import (
     IMPROVED,
     MIXED,
@@ -102,8 +102,8 @@ def _clauses(
 
     of_run = [f"{_lowered(RUN[each.metric].title)} {_moved(each)}" for each in those(run)]
     of_layers = _layers(those(layers))
-    of_links = [f"{each.metric} of {each.subject} {_moved(each)}" for each in those(links)]
-    of_requests = [f"{each.metric} of {each.subject} {_moved(each)}" for each in those(requests)]
+    of_links = [f"{each.metric} of {called(each.subject)} {_moved(each)}" for each in those(links)]
+    of_requests = [f"{each.metric} of {called(each.subject)} {_moved(each)}" for each in those(requests)]
     return [*of_run[:1], *of_layers, *of_run[1:], *of_links, *of_requests]
 
 

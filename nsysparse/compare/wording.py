@@ -5,6 +5,7 @@ from nsysparse.units import NS_PER_MS, UNKNOWN, human_bytes, human_ns, human_rat
 _MINUS = "\u2212"
 _SAME = 5e-4
 """A share that shows as 0.0 %."""
+_LONGEST, _TAIL = 60, 8
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -44,3 +45,8 @@ def percent(change: float | None) -> str:
 def relative(base: float | None, candidate: float | None) -> float | None:
     """The change as a share of the base's value."""
     return None if candidate is None or not base else candidate / base - 1
+
+
+def called(name: str) -> str:
+    """A name within a sentence, cut in the middle; the rows have it whole."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - _TAIL - 1]}\u2026{name[-_TAIL:]}"
