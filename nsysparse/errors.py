@@ -4,7 +4,9 @@
     ├── InputError           the file, table, column or value cannot be used
     │   └── NotAnExport      the file is no Nsight Systems SQLite export
     ├── OutputError          the result cannot be written there
-    └── UsageError           exit 2: the command line asks for something that does not exist
+    ├── UsageError           exit 2: the command line asks for something that does not exist
+    ├── GateFailed           exit 3: all was done, and what was measured is not as was asked for
+    └── GateUnanswered       exit 4: all was done, and what was asked for could not be measured
 
 Each message says what is wrong and where; `hint` says what to do next.
 """
@@ -46,6 +48,18 @@ class UsageError(NsysparseError):
     """The command line names something that does not exist or contradicts itself."""
 
     exit_code = 2
+
+
+class GateFailed(NsysparseError):  # noqa: N818 (an answer, and none that is wrong)
+    """A gate has its answer, which is no. Raised when all output is written."""
+
+    exit_code = 3
+
+
+class GateUnanswered(NsysparseError):  # noqa: N818 (likewise)
+    """A gate has no answer: never the same as a yes. Raised when all output is written."""
+
+    exit_code = 4
 
 
 def unknown_name(kind: str, given: str, known: Iterable[str], listing: str) -> UsageError:

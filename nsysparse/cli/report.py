@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
+from nsysparse.cli.gates import fail_over_threshold
 from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of
 from nsysparse.cli.pictures import KINDS, Picture, check_base_url, links, pictures
 from nsysparse.cli.place import check, format_for, write
@@ -49,6 +50,12 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
     metavar="URL",
     help="Where these files will be: what their links begin with. Default: beside the report.",
 )
+@click.option(
+    "--fail-over-threshold",
+    "gate",
+    is_flag=True,
+    help="Exit with 3 if the KV gap is over --threshold, with 4 if that is not known. The report is written first.",
+)
 @click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
 @analysis_options
 @click.option(
@@ -66,7 +73,8 @@ def command(
     max_bytes: int | None,
     image: str | None,
     image_base_url: str | None,
-    force: bool,  # noqa: FBT001 (click passes flags by name)
+    gate: bool,  # noqa: FBT001 (click passes flags by name)
+    force: bool,  # noqa: FBT001
     purpose: str,
     **known: Unpack[AnalysisArguments],
 ) -> None:
@@ -81,6 +89,7 @@ def command(
         nsysparse report trace.sqlite --purpose kv
         nsysparse report trace.sqlite -f json -o - | jq .totals
         nsysparse report trace.sqlite -o comment.md --image svg
+        nsysparse report trace.sqlite --threshold 10% --fail-over-threshold
 
     TRACE is a file that `nsys export --type sqlite` wrote, a folder of them, a pattern, or a .nsys-rep
     file where nsys is installed.
@@ -111,6 +120,15 @@ def command(
     to_stdout = output == "-" or (output is None and chosen == "text")
     files: list[tuple[str | bytes, Path | None]] = [(each.content, each.path) for each in drawn]
     files.append((content, None if to_stdout else target))
+    _write_all(files, summary, read, force=force)
+    if gate:
+        fail_over_threshold(analysis)
+
+
+def _write_all(
+    files: list[tuple[str | bytes, Path | None]], summary: str | None, read: list[Path], *, force: bool
+) -> None:
+    """Write the files, or None for stdout, then say what is in them and where they are."""
     for _, path in files:
         if path is not None:
             check(path, force=force, inputs=read)  # all of them before the first is written
