@@ -10,7 +10,7 @@ from nsysparse import __version__
 from nsysparse.cli.talk import explain, set_verbosity
 from nsysparse.errors import NsysparseError, OutputError
 
-COMMANDS = ("report", "inspect", "capture", "export", "convention", "links", "models", "kv", "presets")
+COMMANDS = ("report", "diff", "inspect", "capture", "export", "convention", "links", "models", "kv", "presets")
 _INTERRUPTED = 130
 
 

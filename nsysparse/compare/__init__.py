@@ -68,10 +68,15 @@ def compare(
         comparability=remarks(first, candidate, traces[0], partners[0], match, rules.noise),
         gates=tuple(answer(each, _of(each, asked, links, layers), found, rules) for each in conditions),
         metrics=tuple(run),
-        links=moved(links),
-        layers=moved(layers),
+        links=moved(links, rules.noise),
+        layers=moved(layers, rules.noise),
         requests=Requests(
-            match.by, match.note, len(first.requests), len(candidate.requests), len(match.ids), moved(requests)
+            match.by,
+            match.note,
+            len(first.requests),
+            len(candidate.requests),
+            len(match.ids),
+            moved(requests, rules.noise),
         ),
         compared=Compared(*(sum(not is_unknown(each) for each in rows) for rows in (run, links, layers, requests))),
         spreads=axes.spreads(first, candidate),

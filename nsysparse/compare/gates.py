@@ -176,7 +176,7 @@ def _range(condition: Condition, change: Change) -> tuple[float, float, float]:
 def _relative(base: float, candidate: float) -> float:
     """The change as a share of the base; from nothing to something it is beyond any share."""
     if base:
-        return candidate / base - 1
+        return (candidate - base) / base
     return math.inf if candidate else 0.0
 
 

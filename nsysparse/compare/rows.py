@@ -102,10 +102,20 @@ def _read(measure: Measure[Subject], subject: Subject | None, where: str) -> Rea
     return unknown(f"{where} has none") if subject is None else measure.read(subject)
 
 
-def moved(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Those that changed or that one run alone knows, what moved most first."""
-    shown = [each for each in changes if each.verdict != UNCHANGED and not is_unknown(each)]
+def moved(changes: Iterable[Change], noise: float) -> tuple[Change, ...]:
+    """Those that changed, and those that cannot be compared but seem to have; what moved most first."""
+    shown = [
+        each for each in changes if each.verdict != UNCHANGED and not is_unknown(each) and not _stayed(each, noise)
+    ]
     return tuple(sorted(shown, key=_most))
+
+
+def _stayed(change: Change, noise: float) -> bool:
+    """Whether what cannot be compared has nearly the same value in both runs: there is nothing to look at."""
+    if change.base is None or change.candidate is None or change.verdict != NOT_COMPARABLE:
+        return False
+    within = max(noise * max(abs(change.base), abs(change.candidate)), change.floor or 0.0)
+    return abs(change.candidate - change.base) <= within
 
 
 def is_unknown(change: Change) -> bool:

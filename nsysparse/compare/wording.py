@@ -44,7 +44,7 @@ def percent(change: float | None) -> str:
 
 def relative(base: float | None, candidate: float | None) -> float | None:
     """The change as a share of the base's value."""
-    return None if candidate is None or not base else candidate / base - 1
+    return None if candidate is None or not base else (candidate - base) / base
 
 
 def called(name: str) -> str:

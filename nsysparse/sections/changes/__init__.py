@@ -66,7 +66,9 @@ def build_summary(comparison: Comparison) -> Document:
 
 def _moved(comparison: Comparison) -> list[Block]:
     """What moved of the whole run, ten rows at most; what decides first."""
-    changes = [each for each in moved(comparison.metrics) if each.verdict != NOT_COMPARABLE or each.decides]
+    changes = [
+        each for each in moved(comparison.metrics, comparison.noise) if each.verdict != NOT_COMPARABLE or each.decides
+    ]
     if not changes:
         compared = comparison.compared.metrics
         return [Paragraph(f"No metric of the whole run moved beyond noise: {counted(compared, 'metric')} compared.")]

@@ -10,7 +10,7 @@ from nsysparse.comparison import (
     Gate,
 )
 from nsysparse.document import Block, Callout, Cell, Column, Heading, Paragraph, Table, Tone
-from nsysparse.units import counted, human_share
+from nsysparse.units import counted
 
 _STATES: dict[str, tuple[str, Tone]] = {
     IMPROVED: ("improved", "good"),
@@ -38,9 +38,8 @@ def verdict(comparison: Comparison) -> list[Block]:
     title, tone = _STATES[found.state]
     blocks: list[Block] = [Callout("verdict", title, found.text, tone, note=_basis(comparison))]
     notices = {side.notice.message for side in (comparison.base, comparison.candidate) if side.notice}
-    for message in sorted(notices):
-        blocks.append(Callout("notice", "synthetic", f"{message[:1].upper()}{message[1:]}", "doubt"))
-    return blocks
+    told = [Callout("notice", "synthetic", f"{each[:1].upper()}{each[1:]}", "doubt") for each in sorted(notices)]
+    return [*blocks, *told]
 
 
 def _basis(comparison: Comparison) -> str:

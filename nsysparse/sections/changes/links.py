@@ -51,7 +51,8 @@ def _row(pair: LinkPair, tone: Tone) -> RangeRow:
 def _range(rate: LinkRate | None) -> Range | None:
     if rate is None or rate.headline_gb_s is None:
         return None
-    text = f"{'\u2265 ' if rate.headline_is_bound else ''}{human_rate(rate.headline_gb_s)}"
+    bound = "\u2265 " if rate.headline_is_bound else ""
+    text = f"{bound}{human_rate(rate.headline_gb_s)}"
     spread = rate.wire_gb_s if rate.headline_basis == "wire" else None
     return Range(
         rate.headline_gb_s,
