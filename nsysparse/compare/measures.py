@@ -60,7 +60,7 @@ class Measure(Generic[Subject]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Family:
+class Family:
     """A distribution of `summary`: the statistics that are listed, and of these the ones that decide."""
 
     name: str
@@ -73,34 +73,34 @@ class _Family:
     of_requests: bool = False
 
 
-_FAMILIES = (
-    _Family("wire_gb_s", "Wire rate", RATE, HIGHER, _RATE_FLOOR, ("p50", "p10"), ("p50", "p10")),
-    _Family("kernel_gb_s", "Kernel rate, waiting included", RATE, HIGHER, _RATE_FLOOR),
-    _Family("delivered_gb_s", "Delivered rate", RATE, HIGHER, _RATE_FLOOR),
-    _Family("peer_wait_ms", "Peer wait of a movement", TIME, LOWER, _DEVICES_MS, ("p50", "p90"), ("p50",)),
-    _Family("exposed_ms", "Exposed time of a movement", TIME, LOWER, _DEVICES_MS),
-    _Family("exposed_to_request_ms", "Receives within the KV gap", TIME, LOWER, _STEP_MS, ("p50",), ("p50",), True),
-    _Family("kv_gap_ms", "KV gap", TIME, LOWER, _STEP_MS, ("p50", "p99"), ("p50", "p99"), True),
-    _Family("kv_gap_share", "KV gap share", SHARE, LOWER, _SHARE_FLOOR, ("p50", "p90"), ("p50",), True),
-    _Family("ttft_ms", "Time to first token", TIME, LOWER, _STEP_MS, ("p50", "p99"), (), True),
-    _Family("tpot_ms", "Time per output token", TIME, LOWER, _STEP_MS),
-    _Family("tpot_without_gap_ms", "Time per output token, without the KV gap", TIME, LOWER, _STEP_MS),
-    _Family("queue_ms", "Queue", TIME, LOWER, _STEP_MS),
-    _Family("prefill_ms", "Prefill", TIME, LOWER, _STEP_MS, of_requests=True),
-    _Family("handoff_ms", "Hand-off", TIME, LOWER, _STEP_MS),
-    _Family("transfer_span_ms", "Transfer", TIME, LOWER, _STEP_MS, of_requests=True),
-    _Family("span_wire_ms", "Transfer: on the wire", TIME, LOWER, _STEP_MS, of_requests=True),
-    _Family("span_peer_wait_ms", "Transfer: waiting for a late sender", TIME, LOWER, _STEP_MS),
-    _Family("span_sender_wait_ms", "Transfer: waiting for a late receiver", TIME, LOWER, _STEP_MS),
-    _Family("span_gap_ms", "Transfer: pauses", TIME, LOWER, _STEP_MS),
-    _Family("ready_to_decode_ms", "Ready, not started", TIME, LOWER, _STEP_MS),
-    _Family("first_decode_ms", "First decode step", TIME, LOWER, _STEP_MS),
-    _Family("path_ms", "Whole way to the first decoded token", TIME, LOWER, _STEP_MS, of_requests=True),
-    _Family("message_bytes", "Message size", BYTES, NEITHER, 0.0),
+FAMILIES = (
+    Family("wire_gb_s", "Wire rate", RATE, HIGHER, _RATE_FLOOR, ("p50", "p10"), ("p50", "p10")),
+    Family("kernel_gb_s", "Kernel rate, waiting included", RATE, HIGHER, _RATE_FLOOR),
+    Family("delivered_gb_s", "Delivered rate", RATE, HIGHER, _RATE_FLOOR),
+    Family("peer_wait_ms", "Peer wait of a movement", TIME, LOWER, _DEVICES_MS, ("p50", "p90"), ("p50",)),
+    Family("exposed_ms", "Exposed time of a movement", TIME, LOWER, _DEVICES_MS),
+    Family("exposed_to_request_ms", "Receives within the KV gap", TIME, LOWER, _STEP_MS, ("p50",), ("p50",), True),
+    Family("kv_gap_ms", "KV gap", TIME, LOWER, _STEP_MS, ("p50", "p99"), ("p50", "p99"), True),
+    Family("kv_gap_share", "KV gap share", SHARE, LOWER, _SHARE_FLOOR, ("p50", "p90"), ("p50",), True),
+    Family("ttft_ms", "Time to first token", TIME, LOWER, _STEP_MS, ("p50", "p99"), (), True),
+    Family("tpot_ms", "Time per output token", TIME, LOWER, _STEP_MS),
+    Family("tpot_without_gap_ms", "Time per output token, without the KV gap", TIME, LOWER, _STEP_MS),
+    Family("queue_ms", "Queue", TIME, LOWER, _STEP_MS),
+    Family("prefill_ms", "Prefill", TIME, LOWER, _STEP_MS, of_requests=True),
+    Family("handoff_ms", "Hand-off", TIME, LOWER, _STEP_MS),
+    Family("transfer_span_ms", "Transfer", TIME, LOWER, _STEP_MS, of_requests=True),
+    Family("span_wire_ms", "Transfer: on the wire", TIME, LOWER, _STEP_MS, of_requests=True),
+    Family("span_peer_wait_ms", "Transfer: waiting for a late sender", TIME, LOWER, _STEP_MS),
+    Family("span_sender_wait_ms", "Transfer: waiting for a late receiver", TIME, LOWER, _STEP_MS),
+    Family("span_gap_ms", "Transfer: pauses", TIME, LOWER, _STEP_MS),
+    Family("ready_to_decode_ms", "Ready, not started", TIME, LOWER, _STEP_MS),
+    Family("first_decode_ms", "First decode step", TIME, LOWER, _STEP_MS),
+    Family("path_ms", "Whole way to the first decoded token", TIME, LOWER, _STEP_MS, of_requests=True),
+    Family("message_bytes", "Message size", BYTES, NEITHER, 0.0),
 )
 
 
-def _summary(family: _Family, statistic: str) -> Measure[Analysis]:
+def _summary(family: Family, statistic: str) -> Measure[Analysis]:
     def read(analysis: Analysis) -> Reading:
         why = analysis.reason(f"/summary/{family.name}")
         like = _convention(analysis) if family.name in ("ttft_ms", "tpot_ms") else ""
@@ -194,7 +194,7 @@ def _movements(analysis: Analysis) -> Reading:
     return Reading(analysis.totals.movement_count)
 
 
-_SINGLE: tuple[Measure[Analysis], ...] = (
+SINGLE: tuple[Measure[Analysis], ...] = (
     Measure("headline_gb_s", "Rate of the busiest link", RATE, HIGHER, _RATE_FLOOR,
             lambda analysis: _rate_of(busiest(analysis.links), efficiency=False), decides=True),
     Measure("efficiency", "Share of its line rate", SHARE, HIGHER, _SHARE_FLOOR,
@@ -209,17 +209,17 @@ _SINGLE: tuple[Measure[Analysis], ...] = (
 RUN: Mapping[str, Measure[Analysis]] = MappingProxyType(
     {
         measure.name: measure
-        for measure in (*(_summary(each, name) for each in _FAMILIES for name in STATISTICS), *_SINGLE)
+        for measure in (*(_summary(each, name) for each in FAMILIES for name in STATISTICS), *SINGLE)
     }
 )
 """All that can be asked of a whole run, by name."""
-LISTED = (*(f"{each.name}.{name}" for each in _FAMILIES for name in each.listed), *(each.name for each in _SINGLE))
+LISTED = (*(f"{each.name}.{name}" for each in FAMILIES for name in each.listed), *(each.name for each in SINGLE))
 """Those that every comparison has, in their order."""
 DRAWN = ("wire_gb_s", "kernel_gb_s", "kv_gap_ms", "exposed_to_request_ms", "ttft_ms", "transfer_span_ms",
          "ready_to_decode_ms", "peer_wait_ms")  # fmt: skip
 """Distributions that are drawn side by side."""
-UNITS: Mapping[str, str] = MappingProxyType({each.name: each.unit for each in _FAMILIES})
-TITLES: Mapping[str, str] = MappingProxyType({each.name: each.title for each in _FAMILIES})
+UNITS: Mapping[str, str] = MappingProxyType({each.name: each.unit for each in FAMILIES})
+TITLES: Mapping[str, str] = MappingProxyType({each.name: each.title for each in FAMILIES})
 
 
 def _link_rate(name: str, statistic: str) -> Callable[[Link], Reading]:
