@@ -527,7 +527,13 @@ def gates_page() -> Iterator[str]:
     ):
         yield from ("", f"## {title}", "")
         named = [
-            (f"`{prefix}{each.name}`{'*' if each.decides else ''}", each.title, each.unit, each.better, f"{each.floor:g}")
+            (
+                f"`{prefix}{each.name}`{'*' if each.decides else ''}",
+                each.title,
+                each.unit,
+                each.better,
+                f"{each.floor:g}",
+            )
             for each in measures
         ]
         yield from _table(("metric", "is", "unit", "better", "floor"), named)

@@ -453,7 +453,7 @@ class LinkTheory:
     link: str
     line_rate_ns: int | None
     practical_ns: int | None
-    critical_tokens: Mapping[str, float] | None = None
+    critical_tokens: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -432,8 +432,8 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
                 "nccl",
                 2_097_152 * 2**step,
                 64,
-                Distribution(64, 9 + step, 14 + 3 * step, 20 + 3 * step),
-                Distribution(64, 2 + step, 6 + 2 * step, 11 + 2 * step),
+                Distribution(64, 9.0 + step, 14.0 + 3 * step, 20.0 + 3 * step),
+                Distribution(64, 2.0 + step, 6.0 + 2 * step, 11.0 + 2 * step),
             )
             for step in range(5)
         ),

@@ -305,6 +305,6 @@ def _told_steps(settings: Mapping[str, Setting]) -> tuple[int, int] | None:
     return _band(settings) if told else None
 
 
-def _critical(model: Shipment | None, peak: Peak | None, step_ns: tuple[int, int]) -> dict[str, float] | None:
+def _critical(model: Shipment | None, peak: Peak | None, step_ns: tuple[int, int]) -> dict[str, int] | None:
     found = critical(model, peak, Band(*step_ns))
     return None if found is None else {"low": found.low, "high": found.high}
