@@ -1,7 +1,8 @@
 """The machine-readable report: the analysis itself, key by key as docs/reference/report-json.md says.
 
-A comparison is written likewise (docs/reference/diff-json.md). The same analysis gives the same bytes. Unknown is null, numbers are finite, a character that a terminal would obey
-stands as its escape, and a list of whole numbers, such as a column of the timeline, on one line.
+A comparison is written likewise (docs/reference/diff-json.md). The same analysis gives the same bytes. Unknown is null,
+numbers are finite, a character that a terminal would obey stands as its escape, and a list of whole numbers, such as a
+column of the timeline, on one line.
 """
 
 import json
