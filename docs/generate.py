@@ -504,8 +504,8 @@ GATES = """# Gates and the metrics of a comparison
 - `layer.` or `link.` before a metric asks it of every layer or link: any that fails fails it.
 - The word `regressed` fails where the verdict is `regressed` or `mixed`.
 
-[Compare two runs](../how-to/compare.md) shows how; [metrics](../metrics.md#comparison) has the rules. A change must exceed
-the floor beside its limit. What is marked * decides the verdict."""
+[Compare two runs](../how-to/compare.md) shows how; [metrics](../metrics.md#comparison) has the rules. A change must
+exceed the floor, too. What is marked * decides the verdict."""
 
 
 def gates_page() -> Iterator[str]:
@@ -513,7 +513,7 @@ def gates_page() -> Iterator[str]:
     yield from GATES.splitlines()
     yield from ("", "## The whole run, by statistic", "")
     statistics = ", ".join(f"`.{name}`" for name in STATISTICS)
-    yield f"Each with one of {statistics}, as in `kv_gap_ms.p99`. The last column has those that every comparison lists."
+    yield f"Each with one of {statistics}, as in `kv_gap_ms.p99`. The last column has those that are always listed."
     yield ""
     rows = [
         (f"`{each.name}`", each.title, each.unit, each.better, f"{each.floor:g}", _listed(each.listed, each.decides))
