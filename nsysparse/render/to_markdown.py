@@ -37,9 +37,6 @@ from nsysparse.render.names import shortened
 from nsysparse.render.neutral import html, name, prose
 from nsysparse.units import counted, significant
 
-MARKER = "<!-- nsysparse:report -->"
-"""The hidden first line by which a bot finds its own comment again."""
-
 _LONGEST_COMMAND = 300
 _LONGEST_SAYING = 4000
 """Longer texts quote names out of a file."""
@@ -77,7 +74,12 @@ def render(document: Document, max_bytes: int = 0, images: Mapping[str, str] = _
         if choice.left_out:
             shown += [f"Left out to stay within {name('--max-bytes')}: {prose(' · '.join(choice.left_out))}.", ""]
         text = "".join(
-            [f"{MARKER}\n", *(f"{line}\n" for line in shown), *(written(each) for each in choice.sections), f"{foot}\n"]
+            [
+                f"{marker(document)}\n",
+                *(f"{line}\n" for line in shown),
+                *(written(each) for each in choice.sections),
+                f"{foot}\n",
+            ]
         )
         sizes.append(len(text.encode("utf-8")))
         if not max_bytes or sizes[-1] <= max_bytes:
@@ -86,6 +88,11 @@ def render(document: Document, max_bytes: int = 0, images: Mapping[str, str] = _
         f"--max-bytes {max_bytes}: the verdict alone takes {min(sizes):,} bytes.",
         f"Say at least --max-bytes {min(sizes)}, or 0 for no limit.",
     )
+
+
+def marker(document: Document) -> str:
+    """The hidden first line by which a bot finds its own comment again."""
+    return f"<!-- nsysparse:{document.marker} -->"
 
 
 def _shown(blocks: Iterable[Block], images: Mapping[str, str]) -> list[str]:
