@@ -35,6 +35,7 @@ from nsysparse.document.figures import (
     WayRow,
 )
 from nsysparse.document.meanings import Meaning
+from nsysparse.document.pairs import Dumbbells, Range, RangeRow, Ranges
 from nsysparse.document.tables import Align, Cell, CellKind, Column, Table
 from nsysparse.document.texts import (
     CHANGE_THAT,
@@ -72,6 +73,7 @@ __all__ = [
     "Definitions",
     "Document",
     "Dot",
+    "Dumbbells",
     "Fact",
     "Facts",
     "Figure",
@@ -88,6 +90,9 @@ __all__ = [
     "Paragraph",
     "PartRow",
     "Parts",
+    "Range",
+    "RangeRow",
+    "Ranges",
     "Ranked",
     "Ranking",
     "RateBySize",
@@ -107,7 +112,20 @@ __all__ = [
 
 _MARKER = re.compile(r"[a-z]+(-[a-z]+)*")
 
-Figure = BarChart | ColumnChart | Heatmap | Strip | Way | Waterfall | Parts | RateBySize | Histogram | Lanes
+Figure = (
+    BarChart
+    | ColumnChart
+    | Heatmap
+    | Strip
+    | Way
+    | Waterfall
+    | Parts
+    | RateBySize
+    | Histogram
+    | Lanes
+    | Ranges
+    | Dumbbells
+)
 Block = Heading | Paragraph | Facts | Ranking | Table | Figure | Callout | Abstention | Definitions
 
 

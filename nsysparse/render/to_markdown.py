@@ -19,6 +19,7 @@ from nsysparse.document import (
     ColumnChart,
     Definitions,
     Document,
+    Dumbbells,
     Facts,
     Heading,
     Heatmap,
@@ -31,8 +32,8 @@ from nsysparse.document import (
 )
 from nsysparse.errors import UsageError
 from nsysparse.render.budget import Part, choices, parts
-from nsysparse.render.figures import axis_end
-from nsysparse.render.marks import bar, levels
+from nsysparse.render.figures import axis_end, ratios, summary
+from nsysparse.render.marks import MOST_LEVELS, bar, levels
 from nsysparse.render.names import shortened
 from nsysparse.render.neutral import html, name, prose
 from nsysparse.units import counted, significant
@@ -45,7 +46,7 @@ _BAR_WIDTH = 16
 _CELL_BAR_WIDTH = 12
 _ICONS = {"bad": "\U0001f534", "good": "\U0001f7e2", "doubt": "\U0001f7e1"}
 _NO_ICON = "\u26aa"
-_FOLDED_KINDS = (Table, ColumnChart, Heatmap, Definitions, RateBySize, Lanes)
+_FOLDED_KINDS = (Table, ColumnChart, Heatmap, Definitions, RateBySize, Lanes, Dumbbells)
 _NO_IMAGES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -226,6 +227,16 @@ def _(block: ColumnChart) -> list[str]:
         f"{block.x_title} {block.labels[0]} to {block.labels[-1]}, highest {significant(max(totals))} {block.y_title}"
     )
     return [f"**{prose(block.caption)}**", "", f"`{levels(totals)}`", "", prose(span), ""]
+
+
+@_written.register
+def _(block: Dumbbells) -> list[str]:
+    """Candidate ÷ base as columns where each category has one of its own, and in a sentence."""
+    columns = ratios(block)
+    is_drawn = len(columns) <= MOST_LEVELS and any(columns)
+    lines = [f"**{prose(block.caption)}**", "", *([f"`{levels(columns)}`", ""] if is_drawn else [])]
+    notes = [f"{summary(block)}.", block.note, block.dropped]
+    return [*lines, *(line for note in notes if note for line in (prose(note), ""))]
 
 
 @_written.register
