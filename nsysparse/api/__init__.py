@@ -5,7 +5,7 @@ next; `reports` computes its metrics, `exports` its frames, `comparing` holds tw
 is for what needs no analysis.
 """
 
-from nsysparse.api.comparing import compare_runs
+from nsysparse.api.comparing import analyse_run, compare_runs
 from nsysparse.api.exports import export_frame
 from nsysparse.api.looking import check_preset, inspect, prompt_lengths
 from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, trace_ids
@@ -19,6 +19,7 @@ __all__ = [
     "Stage",
     "Study",
     "analyse",
+    "analyse_run",
     "check_preset",
     "compare_runs",
     "export_frame",

@@ -46,11 +46,21 @@ def compare_runs(
     for place, run in enumerate(every):
         name = "candidate" if run == candidate else "base"
         told = _within(progress, name, sum(stages[:place]), sum(stages))
-        found[run] = _analysis(run, replace(asked, roles=roles[run]), told)
+        found[run] = analyse_run(run, replace(asked, roles=roles[run]), told)
     return compare([found[run] for run in bases], found[candidate], rules, conditions)
 
 
-def _analysis(run: Run, options: Options, progress: Progress) -> Analysis:
+def analyse_run(run: Run, options: Options, progress: Progress = silent) -> Analysis:
+    """The analysis of a run's traces, or the one that was saved.
+
+    Args:
+        run: Its files.
+        options: What to analyse traces with; the numbers of a saved report stand.
+        progress: Is told what is being done.
+
+    Raises:
+        NsysparseError: A file cannot be used, or an option names something unknown.
+    """
     if run.is_saved:
         progress(Stage(f"reading {run.paths[0].name}", 0, 1))
         return read_saved(run.paths[0])

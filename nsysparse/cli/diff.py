@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
-from click.core import ParameterSource
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
 from nsysparse.cli.numbers import part_of_one
-from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of
+from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of, refuse_options
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.cli.terminal import as_text
@@ -22,7 +21,6 @@ from nsysparse.units import counted
 
 if TYPE_CHECKING:
     from nsysparse.comparison import Comparison, Gate
-    from nsysparse.source.inputs import Run
 
 EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 
@@ -121,7 +119,8 @@ def command(
             raise InputError(
                 f"{candidate}: holds {len(runs):,} saved reports, and a candidate is one run.", "Name one."
             )
-        _check_meant(context, [*bases, *runs])
+        if all(run.is_saved for run in (*bases, *runs)):
+            refuse_options(context, "both runs are saved reports, whose numbers stand")
         rules = Rules(noise, min_samples)
         comparison = compare_runs(bases, runs[0], options, rules, fail_on, tell)
         target = None if output is None or output == "-" else Path(output)
@@ -143,19 +142,6 @@ def _noise(given: str) -> float:
     """Percent, with or without the sign: a bare number could be taken for a share, so it says what it is."""
     number = given if given.strip().endswith("%") else f"{given}%"
     return part_of_one("--noise-floor", number, example="5%")
-
-
-def _check_meant(context: click.Context, runs: Sequence["Run"]) -> None:
-    """What would change nothing must not seem to."""
-    if any(not run.is_saved for run in runs):
-        return
-    for name in (*AnalysisArguments.__annotations__, "purpose"):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            option = next(each.opts[0] for each in context.command.params if each.name == name)
-            raise UsageError(
-                f"{option}: both runs are saved reports, whose numbers stand.",
-                "Give it to `nsysparse report -f json`, or compare the traces.",
-            )
 
 
 def _rendered(comparison: "Comparison", chosen: str, max_bytes: int) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 from nsysparse.analysis import FORMAT_VERSION, Analysis
 from nsysparse.errors import InputError
 from nsysparse.saved.decoding import Wrong, decoder
-from nsysparse.saved.file import is_saved, parsed
+from nsysparse.saved.file import is_report, is_saved, parsed
 from nsysparse.saved.rules import broken, limits_of
 
-__all__ = ["is_saved", "read_saved"]
+__all__ = ["is_report", "is_saved", "read_saved"]
 
 _AGAIN = "Make it again with `nsysparse report TRACE -f json -o NAME.json`."
 _SIDES = ("base", "candidate")

@@ -17,6 +17,7 @@ _SNIFFED = 4096
 _MOST_STEPS = 8
 """What lies deeper is no part of a report, and a message has an end."""
 _BLANK = b" \t\r\n"
+_SIGNATURE = b'"nsysparse": "'
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -36,6 +37,14 @@ def is_saved(path: Path) -> bool:
             return file.read(_SNIFFED).removeprefix(_UTF8_MARK).lstrip(_BLANK).startswith(b"{")
     except (OSError, RuntimeError, ValueError):
         return False
+
+
+def is_report(path: Path) -> bool:
+    """Whether the file looks like a report that nsysparse wrote, not like any JSON: for files that nobody named."""
+    if not is_saved(path):
+        return False
+    with path.open("rb") as file:
+        return _SIGNATURE in file.read(_SNIFFED)
 
 
 def parsed(path: Path) -> object:

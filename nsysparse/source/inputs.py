@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsysparse.errors import InputError, NotAnExport, UsageError
-from nsysparse.saved import is_saved
+from nsysparse.saved import is_report, is_saved
 from nsysparse.source.open import NSYS_EXPORT
 
 TRACE_SUFFIX, SAVED_SUFFIX = ".sqlite", ".json"
@@ -44,6 +44,27 @@ class Run:
     is_saved: bool
 
 
+def find_run(named: Sequence[str], stack: ExitStack) -> Run:
+    """The one run that all arguments together mean: traces, or a saved report.
+
+    Args:
+        named: As for `find_inputs`, or the file of a saved report alone.
+        stack: As for `find_inputs`.
+
+    Raises:
+        UsageError: `-` is named.
+        InputError: Nothing is there, or a saved report is not alone.
+    """
+    saved = [name for name in named if name and is_saved(Path(name))]
+    if saved and len(named) > 1:
+        raise InputError(
+            f"{Path(saved[0]).name}: a saved report is a run of its own.", "Name it alone, or `nsysparse diff` two."
+        )
+    if saved:
+        return Run((Path(saved[0]),), is_saved=True)
+    return Run(tuple(find_inputs(named, stack)), is_saved=False)
+
+
 def find_runs(name: str, stack: ExitStack) -> list[Run]:
     """The runs that one argument means: all traces of a folder or pattern are one, every saved report is one.
 
@@ -58,7 +79,7 @@ def find_runs(name: str, stack: ExitStack) -> list[Run]:
     found = _looked_at(name, (TRACE_SUFFIX, SAVED_SUFFIX))
     saved = [path for path in found if path.suffix.lower() == SAVED_SUFFIX or is_saved(path)]
     if Path(name).is_dir():
-        saved = [path for path in saved if is_saved(path)]  # other JSON may lie beside them
+        saved = [path for path in saved if is_report(path)]  # other JSON may lie beside them
         found = [path for path in found if path in saved or path.suffix == TRACE_SUFFIX]
     traces = [path for path in found if path not in saved]
     shown = Path(name).name or name

@@ -5,7 +5,7 @@ from nsysparse.compare.matching import BY_ID, BY_LENGTH
 from nsysparse.compare.measures import TITLES
 from nsysparse.compare.wording import amount, percent, relative
 from nsysparse.comparison import Change, Comparison, Spread
-from nsysparse.document import Abstention, Block, Heading, Paragraph, Range, RangeRow, Ranges
+from nsysparse.document import Abstention, Block, CellKind, Heading, Paragraph, Range, RangeRow, Ranges
 from nsysparse.sections.changes.rows import TONES, moved_table
 from nsysparse.units import counted
 
@@ -35,7 +35,7 @@ def build(comparison: Comparison) -> list[Block]:
         )
     if found.rows:
         subject = _SUBJECTS.get(found.matched_by, "Request")
-        kind = "name" if found.matched_by == BY_ID else "words"
+        kind: CellKind = "name" if found.matched_by == BY_ID else "words"
         blocks.append(
             moved_table("What moved, by request", found.rows, "diff-requests-table", MOST_ROWS, subject, kind)
         )

@@ -17,7 +17,13 @@ TONES: Mapping[str, Tone] = MappingProxyType(
     {IMPROVED: "good", REGRESSED: "bad", CHANGED: "plain", UNCHANGED: "muted", NOT_COMPARABLE: "doubt"}
 )
 _TITLES: Mapping[str, str] = MappingProxyType(
-    {measure.name: measure.title for measure in (*RUN.values(), *LAYERS, *LINKS, *REQUESTS, *LENGTHS)}
+    {
+        **{name: measure.title for name, measure in RUN.items()},
+        **{measure.name: measure.title for measure in LAYERS},
+        **{measure.name: measure.title for measure in LINKS},
+        **{measure.name: measure.title for measure in REQUESTS},
+        **{measure.name: measure.title for measure in LENGTHS},
+    }
 )
 
 
