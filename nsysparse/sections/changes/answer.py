@@ -1,5 +1,6 @@
 """The comparison's verdict, what to know before believing it, and the gates it was asked."""
 
+from nsysparse.compare.wording import percent, relative
 from nsysparse.comparison import (
     IMPROVED,
     MIXED,
@@ -10,6 +11,7 @@ from nsysparse.comparison import (
     Gate,
 )
 from nsysparse.document import Block, Callout, Cell, Column, Heading, Paragraph, Table, Tone
+from nsysparse.sections.changes.rows import title
 from nsysparse.units import counted
 
 _STATES: dict[str, tuple[str, Tone]] = {
@@ -24,6 +26,8 @@ _ANSWERS: dict[bool | None, tuple[str, Tone]] = {
     False: ("failed", "bad"),
     None: ("not answerable", "doubt"),
 }
+_SIGNS = {UNCHANGED: "=", MIXED: "\u00b1"}
+"""Instead of a number that would say one thing where there are several, or none."""
 _MOST_REMARKS = 3
 
 
@@ -35,11 +39,23 @@ def headline(comparison: Comparison) -> str:
 def verdict(comparison: Comparison) -> list[Block]:
     """The answer, and what is synthetic."""
     found = comparison.verdict
-    title, tone = _STATES[found.state]
-    blocks: list[Block] = [Callout("verdict", title, found.text, tone, note=_basis(comparison))]
+    state, tone = _STATES[found.state]
+    figure, of = _figure(comparison)
+    blocks: list[Block] = [Callout("verdict", state, found.text, tone, figure, of, _basis(comparison))]
     notices = {side.notice.message for side in (comparison.base, comparison.candidate) if side.notice}
     told = [Callout("notice", "synthetic", f"{each[:1].upper()}{each[1:]}", "doubt") for each in sorted(notices)]
     return [*blocks, *told]
+
+
+def _figure(comparison: Comparison) -> tuple[str, str]:
+    """What one number says most: how far the first value moved that has the verdict, and which it is."""
+    state = comparison.verdict.state
+    if state in _SIGNS:
+        return _SIGNS[state], ""
+    moved = [each for each in (*comparison.metrics, *comparison.layers, *comparison.links) if each.decides]
+    first = next((each for each in moved if each.verdict == state), None)
+    by = None if first is None else relative(first.base, first.candidate)
+    return ("", "") if first is None or not percent(by) else (percent(by), title(first))
 
 
 def _basis(comparison: Comparison) -> str:
@@ -113,9 +129,5 @@ def comparability(comparison: Comparison) -> list[Block]:
     heading = Heading("Before comparing", "diff-comparability")
     if not comparison.comparability:
         return [heading, Paragraph("Nothing else differs: same GPUs, settings, links, layers and requests.")]
-    columns = [Column("What differs"), Column("")]
-    rows = [
-        [Cell(each.code.replace("-", " ")), Cell(f"{each.message[:1].upper()}{each.message[1:]}")]
-        for each in comparison.comparability
-    ]
-    return [heading, Table("What else differs", columns, rows, "diff-comparability-table")]
+    rows = [[Cell(f"{each.message[:1].upper()}{each.message[1:]}")] for each in comparison.comparability]
+    return [heading, Table("What else differs", [Column("What else differs")], rows, "diff-comparability-table")]

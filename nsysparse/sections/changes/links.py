@@ -1,13 +1,15 @@
-"""Which links changed: each link's rate in both runs against its references, then what moved most."""
+"""Which links changed: each link's rate against its references, those of single movements, then what moved most."""
 
 from nsysparse.compare.wording import percent, relative
 from nsysparse.comparison import Comparison, LinkPair, LinkRate
 from nsysparse.document import Abstention, Block, Heading, Paragraph, Range, RangeRow, Ranges, Tone
 from nsysparse.sections.changes.rows import TONES, moved_table
+from nsysparse.sections.changes.spreads import spread_rows
 from nsysparse.units import counted, human_rate
 
 MOST_LINKS = 24
 MOST_ROWS = 100
+_RATES = ("wire_gb_s", "kernel_gb_s")
 
 
 def build(comparison: Comparison) -> list[Block]:
@@ -25,10 +27,9 @@ def build(comparison: Comparison) -> list[Block]:
         [_row(pair, TONES.get(verdicts.get(pair.link, ""), "plain")) for pair in shown],
         "diff-links-chart",
         meaning="wire",
-        note="Bars of two runs; lines from the 10th to the 90th percentile of movements where these have a rate.",
         dropped=f"{counted(more, 'more link')}, with fewer bytes." if more else "",
     )
-    blocks: list[Block] = [heading, figure]
+    blocks: list[Block] = [heading, figure, *_movements(comparison)]
     if comparison.links:
         return [*blocks, moved_table("What moved, by link", comparison.links, "diff-links-table", MOST_ROWS, "Link")]
     return [*blocks, Paragraph(f"No link changed: {counted(comparison.compared.links, 'value')} compared.")]
@@ -53,11 +54,12 @@ def _range(rate: LinkRate | None) -> Range | None:
         return None
     bound = "\u2265 " if rate.headline_is_bound else ""
     text = f"{bound}{human_rate(rate.headline_gb_s)}"
-    spread = rate.wire_gb_s if rate.headline_basis == "wire" else None
-    return Range(
-        rate.headline_gb_s,
-        text,
-        spread.p10 if spread else None,
-        spread.p90 if spread else None,
-        bool(rate.headline_is_bound),
-    )
+    return Range(rate.headline_gb_s, text, is_bound=bool(rate.headline_is_bound))
+
+
+def _movements(comparison: Comparison) -> list[Block]:
+    """How the rates of single movements lie, of all links together."""
+    rows = spread_rows(comparison, _RATES)
+    if not rows:
+        return []
+    return [Ranges("Rates of single movements, all links", "GB/s", rows, "diff-rates-chart", meaning="wire")]
