@@ -29,7 +29,9 @@ def build(comparison: Comparison) -> list[Block]:
     drawn = [(curves[name], caption) for name, caption in _DRAWN if name in curves][:_MOST_DRAWN]
     blocks: list[Block] = [heading, *(_figure(curve, caption, verdicts) for curve, caption in drawn)]
     if comparison.layers:
-        blocks.append(moved_table("What moved, by layer", comparison.layers, "diff-layers-table", MOST_ROWS, "Layer", "words"))
+        blocks.append(
+            moved_table("What moved, by layer", comparison.layers, "diff-layers-table", MOST_ROWS, "Layer", "words")
+        )
     else:
         blocks.append(Paragraph(f"No layer changed: {counted(comparison.compared.layers, 'value')} compared."))
     return blocks
