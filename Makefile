@@ -46,8 +46,9 @@ format: setup  ## apply the formatter and safe fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-types: setup  ## mypy --strict on the package
+types: setup  ## mypy --strict on the package and the action's scripts
 	$(BIN)/mypy
+	$(BIN)/mypy action/*.py
 
 imports: setup  ## who may import whom
 	$(BIN)/lint-imports

@@ -21,6 +21,7 @@ from nsysparse.capture.loader import engines, options
 from nsysparse.cli import cli, keys
 from nsysparse.cli.export import FRAMES
 from nsysparse.cli.settings import Configured
+from nsysparse.compare.measures import FAMILIES, LAYERS, LINKS, SINGLE, STATISTICS
 from nsysparse.metrics.warnings import MESSAGES
 from nsysparse.presets.loader import FIELDS, KINDS, Preset, Rule, builtin, builtin_rules
 from nsysparse.source import schema
@@ -536,6 +537,54 @@ def warnings_page() -> Iterator[str]:
     yield from _table(("code", "counts"), ((f"`{code}`", MESSAGES[code]) for code in sorted(MESSAGES)))
 
 
+GATES = """# Gates and the metrics of a comparison
+
+`nsysparse diff --fail-on METRIC OPERATOR LIMIT`, with `<`, `>`, `<=` or `>=`. The condition says when the gate fails.
+
+- A limit with a sign is of the change: `<-5%` of the base's value, `>+2` in the metric's unit. Without one it is of the
+  candidate's own value; a share may be written `0.20` or `20%`.
+- `layer.` or `link.` before a metric asks it of every layer or link: any that fails fails it.
+- The word `regressed` fails where the verdict is `regressed` or `mixed`.
+
+[Compare two runs](../how-to/compare.md) shows how; [metrics](../metrics.md#comparison) has the rules. A change must
+exceed the floor, too. What is marked * decides the verdict."""
+
+
+def gates_page() -> Iterator[str]:
+    """Every metric that can be compared, by what it is of."""
+    yield from GATES.splitlines()
+    yield from ("", "## The whole run, by statistic", "")
+    statistics = ", ".join(f"`.{name}`" for name in STATISTICS)
+    yield f"Each with one of {statistics}, as in `kv_gap_ms.p99`. The last column has those that are always listed."
+    yield ""
+    rows = [
+        (f"`{each.name}`", each.title, each.unit, each.better, f"{each.floor:g}", _listed(each.listed, each.decides))
+        for each in FAMILIES
+    ]
+    yield from _table(("metric", "is", "unit", "better", "floor", "listed"), rows)
+    for title, prefix, measures in (
+        ("The whole run, single values", "", SINGLE),
+        ("Layers", "layer.", LAYERS),
+        ("Links", "link.", LINKS),
+    ):
+        yield from ("", f"## {title}", "")
+        named = [
+            (
+                f"`{prefix}{each.name}`{'*' if each.decides else ''}",
+                each.title,
+                each.unit,
+                each.better,
+                f"{each.floor:g}",
+            )
+            for each in measures
+        ]
+        yield from _table(("metric", "is", "unit", "better", "floor"), named)
+
+
+def _listed(listed: Sequence[str], decides: Sequence[str]) -> str:
+    return ", ".join(f"{name}*" if name in decides else name for name in listed)
+
+
 def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(titles)} |"
     yield f"|{'|'.join('---' for _ in titles)}|"
@@ -550,6 +599,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "cli.md": cli_page,
     "config.md": config_page,
     "frames.md": frames_page,
+    "gates.md": gates_page,
     "presets.md": presets_page,
     "transports.md": transports_page,
     "warnings.md": warnings_page,

@@ -241,7 +241,10 @@ class CounterCheck:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one model layer's transfers cost. `provenance` counts movements by how their layer is known."""
+    """What one model layer's transfers cost. `provenance` counts movements by how their layer is known.
+
+    Rates in GB/s are over movements that are of this layer alone.
+    """
 
     layer: int
     movement_count: int
@@ -255,6 +258,8 @@ class Layer:
     overlapped_ns: int | None
     headline_gb_s: float | None
     provenance: Mapping[str, int]
+    wire_gb_s: Distribution | None
+    kernel_gb_s: Distribution | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,7 +453,7 @@ class LinkTheory:
     link: str
     line_rate_ns: int | None
     practical_ns: int | None
-    critical_tokens: Mapping[str, float] | None = None
+    critical_tokens: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -671,3 +676,7 @@ class Analysis:
     prompts: tuple[PromptBucket, ...] | None = None
     worst: tuple[str, ...] = ()
     format_version: int = field(default=FORMAT_VERSION)
+
+    def reason(self, path: str) -> Reason | None:
+        """Why the value at `path`, a JSON Pointer into the report, is null; None where no reason is given."""
+        return next((each for each in self.reasons if each.path == path), None)

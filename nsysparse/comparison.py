@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from nsysparse.analysis import Distribution, Notice, Setting
 
 FORMAT_VERSION = 1
-IMPROVED, REGRESSED, CHANGED, UNCHANGED, NOT_COMPARABLE = "improved", "regressed", "changed", "unchanged", "not-comparable"
+IMPROVED, REGRESSED, CHANGED, UNCHANGED, NOT_COMPARABLE = (
+    "improved",
+    "regressed",
+    "changed",
+    "unchanged",
+    "not-comparable",
+)
 MIXED = "mixed"
 """Of a whole comparison: some of it improved, some regressed."""
 DEFAULT_NOISE = 0.05
@@ -26,10 +32,10 @@ class Change:
     `subject` is a layer, a link, a request, a class of prompt lengths, or empty for the whole run. `better` is higher,
     lower or neither. `delta` is candidate - base, `ratio` candidate / base, None where the base is 0. `verdict` is
     improved, regressed, changed (where neither direction is better), unchanged or not-comparable; `reason` says why
-    what is not comparable is not, or why what moved does not count. To count, a change must exceed `floor` (in the
-    metric's unit, set by `floor_basis`: metric, base-runs or clocks) and the relative threshold. `doubt` is how far
-    clocks leave the difference open. `base_count` and `candidate_count` are observations, None for sums. The
-    comparison's verdict rests on those that `decides`.
+    what is not comparable is not, or why what moved does not count. To count, a change must exceed the relative
+    threshold and `floor` (in the metric's unit, set by `floor_basis`: metric, base-runs or clocks). `base_doubt` and
+    `candidate_doubt` are how far clocks may have either value off. `base_count` and `candidate_count` are
+    observations, None for sums. The comparison's verdict rests on those that `decides`.
     """
 
     subject: str
@@ -44,7 +50,8 @@ class Change:
     reason: str
     floor: float | None
     floor_basis: str | None
-    doubt: float
+    base_doubt: float
+    candidate_doubt: float
     base_count: int | None
     candidate_count: int | None
     decides: bool
@@ -144,13 +151,15 @@ class LayerCurve:
 class Cells:
     """How much longer a byte took, by layer and request, or class of prompt lengths (`by` request or prompt-length).
 
-    `change[k][n]` is candidate / base - 1 of layer `layers[k]` and column `columns[n]`, of time over bytes.
+    `change[k][n]` is candidate / base - 1 of layer `layers[k]` and column `columns[n]`, of time over bytes, waiting
+    included; of several base runs the first's. `dropped_count` columns with less transfer time are left out.
     """
 
     by: str
     layers: tuple[int, ...]
     columns: tuple[str, ...]
     change: tuple[tuple[float | None, ...], ...]
+    dropped_count: int
 
 
 @dataclass(frozen=True, slots=True)

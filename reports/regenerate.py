@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nsysparse.api import Options, analyse
+from nsysparse.compare import compare
 from nsysparse.render import FORMATS
-from nsysparse.sections import build_review
+from nsysparse.sections import build_review, changes
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parent / "sample_traces"
 # The synthetic ones say what link and model they have the shape of; those of several files have no model's.
 OPTIONS = {"synthetic": Options(link="ib-ndr", model="llama-3-8b"), "real": Options()}
 RUN_OPTIONS = Options(link="ib-ndr")
+COMPARED = (("diff-slow-layers", "pd-oneprofile", "pd-slow-layers"),)
+"""Comparisons: their names, bases and candidates."""
 
 
 def runs() -> Iterator[tuple[str, list[Path], Options]]:
@@ -31,12 +34,17 @@ def runs() -> Iterator[tuple[str, list[Path], Options]]:
 
 
 def reports() -> dict[str, str]:
-    """File name → content, for every run of the sample traces."""
-    written = {}
+    """File name → content, for every run of the sample traces and every comparison of two of them."""
+    written, found = {}, {}
     for name, paths, options in runs():
         analysis = analyse(paths, options)
         written[f"{name}.md"] = FORMATS["markdown"].render(build_review(analysis))
         written[f"{name}.json"] = FORMATS["json"].render(analysis)
+        found[name] = analysis
+    for name, base, candidate in COMPARED:
+        comparison = compare([found[base]], found[candidate])
+        written[f"{name}.md"] = FORMATS["markdown"].render(changes.build_review(comparison))
+        written[f"{name}.json"] = FORMATS["json"].render(comparison)
     return written
 
 

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from recipes import grouped, oneprofile, transports, twofiles
+from recipes import grouped, oneprofile, slowlayers, transports, twofiles
 from recipes.plan import Answers, known_answers
 
 HERE = Path(__file__).resolve().parent
 SEED = 20_261_129
-RECIPES = {"pd-oneprofile": oneprofile, "pd-grouped": grouped}
+RECIPES = {"pd-oneprofile": oneprofile, "pd-grouped": grouped, "pd-slow-layers": slowlayers}
 
 
 def main(target: Path) -> None:

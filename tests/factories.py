@@ -293,6 +293,10 @@ def timeline(*traces: str, **changes: object) -> Timeline:
     return replace(whole, **changes)
 
 
+def _rates(count: int, middle: float) -> Distribution:
+    return Distribution(count, middle * 0.8, middle, middle * 1.1, middle * 1.15, middle * 0.7, middle * 1.2)
+
+
 def layer(index: int, cells: Sequence[Cell], **changes: object) -> Layer:
     time = sum(cell.time_ns for cell in cells)
     wire = sum(_wire(cell.bytes or 0) for cell in cells)
@@ -307,8 +311,10 @@ def layer(index: int, cells: Sequence[Cell], **changes: object) -> Layer:
         exposed_wire_ns=wire // 2,
         exposed_wait_ns=time - wire,
         overlapped_ns=wire - wire // 2,
-        headline_gb_s=40.0 - 0.2 * index,
+        headline_gb_s=None,
         provenance={"exact": 2 * len(cells)},
+        wire_gb_s=_rates(2 * len(cells), 40.0 - 0.2 * index),
+        kernel_gb_s=_rates(2 * len(cells), 30.0 - 0.2 * index),
     )
     return replace(plain, **changes)
 
@@ -426,8 +432,8 @@ def rich(requests: int = 24, layers: int = 32, ids: Sequence[str] = ()) -> Analy
                 "nccl",
                 2_097_152 * 2**step,
                 64,
-                Distribution(64, 9 + step, 14 + 3 * step, 20 + 3 * step),
-                Distribution(64, 2 + step, 6 + 2 * step, 11 + 2 * step),
+                Distribution(64, 9.0 + step, 14.0 + 3 * step, 20.0 + 3 * step),
+                Distribution(64, 2.0 + step, 6.0 + 2 * step, 11.0 + 2 * step),
             )
             for step in range(5)
         ),

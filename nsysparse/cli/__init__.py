@@ -11,7 +11,7 @@ from nsysparse.cli.settings import choice_options
 from nsysparse.cli.talk import explain, set_verbosity
 from nsysparse.errors import NsysparseError, OutputError
 
-COMMANDS = ("report", "inspect", "capture", "export", "convention", "links", "models", "kv", "presets")
+COMMANDS = ("report", "diff", "inspect", "capture", "export", "convention", "links", "models", "kv", "presets")
 _INTERRUPTED = 130
 
 

@@ -52,10 +52,8 @@ def _why(analysis: "Analysis") -> str:
 
 def _fix(analysis: "Analysis") -> str:
     """What would make the share known, as the report says: its reason, or where nothing moved the verdict's advice."""
-    from nsysparse.sections.absence import reason
-
     advice = analysis.verdict.text.partition(ADVICE)[2]
     if advice and not analysis.totals.movement_count:
         return advice  # without transfers nothing else has to be known of requests
-    found = reason(analysis, "/verdict/value")
+    found = analysis.reason("/verdict/value")
     return advice if found is None or not found.fix else found.fix

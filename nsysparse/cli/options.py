@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
+from click.core import ParameterSource
 
 from nsysparse.analysis import CLOCK_MODES, CONVENTIONS, DEFAULT_THRESHOLD, UTC_ERROR_NS
 from nsysparse.cli.numbers import band_ns, nanoseconds, part_of_one
@@ -211,3 +212,19 @@ def files_of(options: "Options") -> list[Path]:
 
     model = [Path(options.model), Path(options.model, CONFIG)] if options.model else []
     return [*model, *([options.measured] if options.measured else []), *config_files()]
+
+
+def refuse_options(context: click.Context, why: str) -> None:
+    """Refuse what was said of an analysis where none is made: it would change nothing, and seem to.
+
+    Args:
+        context: The command's.
+        why: Why none is made, as a clause.
+
+    Raises:
+        UsageError: An option of an analysis stands on the command line. One from elsewhere is meant for all commands.
+    """
+    for name in (*AnalysisArguments.__annotations__, "purpose"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = next(each.opts[0] for each in context.command.params if each.name == name)
+            raise UsageError(f"{option}: {why}.", "Give it to `nsysparse report TRACE -f json`, or name the traces.")

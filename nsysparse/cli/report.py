@@ -10,7 +10,7 @@ import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
 from nsysparse.cli.gates import fail_over_threshold
-from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of
+from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of, refuse_options
 from nsysparse.cli.pictures import KINDS, Picture, check_base_url, links, pictures
 from nsysparse.cli.place import check, format_for, write
 from nsysparse.cli.settings import Configured, is_typed
@@ -67,7 +67,9 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
     help="Which traffic totals, links, layers and requests cover; the rest is listed as left out.",
 )
 @verbosity_options
+@click.pass_context
 def command(
+    context: click.Context,
     traces: tuple[str, ...],
     output_format: str | None,
     output: str | None,
@@ -93,7 +95,7 @@ def command(
         nsysparse report trace.sqlite --threshold 10% --fail-over-threshold
 
     TRACE is a file that `nsys export --type sqlite` wrote, a folder of them, a pattern, or a .nsys-rep
-    file where nsys is installed.
+    file where nsys is installed; or a report that `-f json` saved, to have it in another format.
     """
     chosen = format_for(output_format, output, EXTENSIONS, "html")
     _check_markdown(chosen, {"--max-bytes": max_bytes, "--image": image, "--image-base-url": image_base_url})
@@ -102,14 +104,17 @@ def command(
     if image is not None and output == "-":
         raise UsageError("--image: pictures lie beside the report, and that goes to stdout.", "Name a file with -o.")
     base = "" if image_base_url is None else check_base_url(image_base_url)
-    from nsysparse.api import AFTER_READING, Stage, analyse
-    from nsysparse.source.inputs import find_inputs
+    from nsysparse.api import AFTER_READING, Stage, analyse_run
+    from nsysparse.source.inputs import find_run
 
     options = options_of(purpose, **known)
     with ExitStack() as stack, progress() as tell:
-        paths = find_inputs(traces, stack)
+        run = find_run(traces, stack)
+        if run.is_saved:
+            refuse_options(context, f"{run.paths[0].name} is a saved report, whose numbers stand")
+        paths = list(run.paths)
         read = [*paths, *map(Path, traces), *files_of(options)]  # also a report that was exported first
-        analysis = analyse(paths, options, tell)
+        analysis = analyse_run(run, options, tell)
         target = Path(output) if output else Path("reports") / _name(paths, EXTENSIONS[chosen])
         tell(Stage("writing the report", len(paths) + AFTER_READING - 1, len(paths) + AFTER_READING))
         if chosen == "markdown":

@@ -4,6 +4,7 @@ Sections build blocks from an analysis; renderers draw them. All text here is pl
 trace stand in it unshortened: escaping, showing control characters and shortening are each renderer's duty.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,7 @@ from nsysparse.document.figures import (
     WayRow,
 )
 from nsysparse.document.meanings import Meaning
+from nsysparse.document.pairs import Dumbbells, Range, RangeRow, Ranges
 from nsysparse.document.tables import Align, Cell, CellKind, Column, Table
 from nsysparse.document.texts import (
     CHANGE_THAT,
@@ -71,6 +73,7 @@ __all__ = [
     "Definitions",
     "Document",
     "Dot",
+    "Dumbbells",
     "Fact",
     "Facts",
     "Figure",
@@ -87,6 +90,9 @@ __all__ = [
     "Paragraph",
     "PartRow",
     "Parts",
+    "Range",
+    "RangeRow",
+    "Ranges",
     "Ranked",
     "Ranking",
     "RateBySize",
@@ -104,7 +110,22 @@ __all__ = [
     "is_command",
 ]
 
-Figure = BarChart | ColumnChart | Heatmap | Strip | Way | Waterfall | Parts | RateBySize | Histogram | Lanes
+_MARKER = re.compile(r"[a-z]+(-[a-z]+)*")
+
+Figure = (
+    BarChart
+    | ColumnChart
+    | Heatmap
+    | Strip
+    | Way
+    | Waterfall
+    | Parts
+    | RateBySize
+    | Histogram
+    | Lanes
+    | Ranges
+    | Dumbbells
+)
 Block = Heading | Paragraph | Facts | Ranking | Table | Figure | Callout | Abstention | Definitions
 
 
@@ -112,7 +133,8 @@ Block = Heading | Paragraph | Facts | Ranking | Table | Figure | Callout | Abste
 class Document:
     """A titled sequence of blocks. `source` names the input files, `generator` the tool and its version.
 
-    A `folded` one says what matters before its first section; a format with little room closes the sections.
+    A `folded` one says what matters before its first section; a format with little room closes the sections. `marker`
+    is the word by which a bot finds its own comment again.
     """
 
     title: str
@@ -120,3 +142,9 @@ class Document:
     generator: str
     blocks: Sequence[Block]
     folded: bool = False
+    marker: str = "report"
+
+    def __post_init__(self) -> None:
+        """Refuse a marker that could end the comment in which it stands."""
+        if not _MARKER.fullmatch(self.marker):
+            raise ValueError(f"no marker: {self.marker!r}")

@@ -77,18 +77,26 @@ class HeatView:
     """What the cells of a heatmap show: one row per `y`; None cells are not observed and must not look like zero.
 
     `floor` is the value that has no colour yet; without one the scale begins at zero or, where values span more than
-    a linear scale shows, at the least of them.
+    a linear scale shows, at the least of them. With a `middle` the scale goes both ways from there instead, `least`
+    far at the least, so that noise does not look like structure: a quarter of the way has no colour. `ends` says what
+    it means to lie below and above the middle.
     """
 
     title: str
     unit: str
     values: Sequence[Sequence[float | None]]
     floor: float | None = None
+    middle: float | None = None
+    least: float = 0.0
+    ends: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Heatmap:
-    """A matrix with one or more things to show of each cell; the first is drawn where only one can be."""
+    """A matrix with one or more things to show of each cell; the first is drawn where only one can be.
+
+    `x_name` is what one of `x` is.
+    """
 
     caption: str
     x_title: str
@@ -100,6 +108,7 @@ class Heatmap:
     dropped: str = ""
     x_labels: Sequence[str] = ()
     x_anchors: Sequence[str] = ()
+    x_name: str = "request"
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def assemble(
         links=found_links,
         ports=ports(ended, measured, known.everywhere()),
         counters=_counters(measured, known.within),
-        layers=layers(measured),
+        layers=layers(measured, ended),
         requests=found_requests,
         layer_request=layer_request(measured),
         message_sizes=message_sizes(ended),
@@ -239,7 +239,7 @@ _OF_REQUESTS = {
     "kv_gap_ms": "kv_gap_ns", "ttft_ms": "ttft_ns", "tpot_ms": "tpot_ns", "tpot_without_gap_ms": "tpot_without_gap_ns",
     "handoff_ms": "handoff_ns", "ready_to_decode_ms": "ready_to_decode_ns", "queue_ms": "queue_ns",
     "prefill_ms": "prefill_ns", "transfer_span_ms": "transfer_span_ns", "first_decode_ms": "first_decode_ns",
-    "path_ms": "path_ns",
+    "path_ms": "path_ns", "exposed_to_request_ms": "exposed_to_request_ns",
 }  # fmt: skip
 _OF_SPANS = {
     "span_wire_ms": "wire_ns",
@@ -305,6 +305,6 @@ def _told_steps(settings: Mapping[str, Setting]) -> tuple[int, int] | None:
     return _band(settings) if told else None
 
 
-def _critical(model: Shipment | None, peak: Peak | None, step_ns: tuple[int, int]) -> dict[str, float] | None:
+def _critical(model: Shipment | None, peak: Peak | None, step_ns: tuple[int, int]) -> dict[str, int] | None:
     found = critical(model, peak, Band(*step_ns))
     return None if found is None else {"low": found.low, "high": found.high}

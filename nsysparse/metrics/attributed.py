@@ -4,16 +4,33 @@ from typing import Any
 
 import polars as pl
 
-from nsysparse.analysis import Cell, Coverage, Layer, Request, Unattributed
-from nsysparse.metrics.measured import DEVICE, WIRE_PARTS, Measured, busy, known_sum, known_sum_expr
+from nsysparse.analysis import Cell, Coverage, Distribution, Layer, Request, Unattributed
+from nsysparse.metrics.measured import (
+    DEVICE,
+    WIRE_PARTS,
+    Measured,
+    busy,
+    distribution_of,
+    distributions,
+    known_sum,
+    known_sum_expr,
+    steady,
+)
 from nsysparse.metrics.path import NO_PREFILL
+from nsysparse.metrics.rates import kernel_rate, wire_rate
 from nsysparse.theory.shipment import Shipment
 
 NO_PROVENANCE = "none"
 
 
-def layers(measured: Measured) -> tuple[Layer, ...]:
-    """What each layer's transfers cost, in layer order."""
+def layers(measured: Measured, sure: pl.DataFrame) -> tuple[Layer, ...]:
+    """What each layer's transfers cost, in layer order.
+
+    Args:
+        measured: Movements and shares.
+        sure: Movements from `with_sure`.
+    """
+    wire, kernel = (_by_layer(measured, sure, rate) for rate in (wire_rate(), kernel_rate()))
     return tuple(
         Layer(
             layer=row["layer"],
@@ -24,9 +41,23 @@ def layers(measured: Measured) -> tuple[Layer, ...]:
             **{name: row[name] for name in WIRE_PARTS},
             headline_gb_s=None,
             provenance=row["provenance"],
+            wire_gb_s=wire.get(row["layer"]),
+            kernel_gb_s=kernel.get(row["layer"]),
         )
         for row in _grouped(measured, "layer", "layer_provenance")
     )
+
+
+def _by_layer(measured: Measured, sure: pl.DataFrame, rate: pl.Expr) -> dict[int, Distribution | None]:
+    """Rates by layer, of movements that are of one layer alone: a rate of several says nothing of one of them."""
+    whole = (
+        measured.shares.group_by("transfer_id")
+        .agg(pl.col("layer").first(), several=pl.col("layer").n_unique() > 1)
+        .filter(~pl.col("several"))
+        .drop_nulls("layer")
+    )
+    rows = steady(sure).select("transfer_id", rate=rate).join(whole, on="transfer_id")
+    return {layer: distribution_of(marks) for layer, marks in distributions(rows, ["layer"], "rate").iter_rows()}
 
 
 def requests(measured: Measured, announced: pl.DataFrame, known: Shipment | None) -> tuple[Request, ...]:

@@ -4,10 +4,10 @@ from typing import Any
 
 import polars as pl
 
-from nsysparse.analysis import Distribution, Link, MessageSize, SizeCeiling
+from nsysparse.analysis import Link, MessageSize, SizeCeiling
 from nsysparse.kinds import HOST
 from nsysparse.metrics.fit import fits
-from nsysparse.metrics.measured import QUANTILES, Measured, busy, known_sum_expr, steady
+from nsysparse.metrics.measured import Measured, busy, distribution_of, distributions, known_sum_expr, steady
 from nsysparse.metrics.rates import LINK, NAMELESS_PEER, UNKNOWN_END, called, kernel_rate, link_rates, wire_rate
 from nsysparse.theory.links import Peak
 from nsysparse.theory.predict import line_rate_ns, practical_ns
@@ -74,8 +74,8 @@ def links(sure: pl.DataFrame, known: References) -> tuple[Link, ...]:
         busy(timed.filter(~called()), LINK).rename({"busy_ns": "observed_ns"}),
         link_rates(counted),
         fits(counted),
-        _distributions(rates, LINK, "kernel_rate"),
-        _distributions(rates, LINK, "wire_rate"),
+        distributions(rates, LINK, "kernel_rate"),
+        distributions(rates, LINK, "wire_rate"),
     ):
         rows = rows.join(part, on=LINK, how="left")
     # What is known is the wire between GPUs: a link that ends at the host is another, and has no peak here.
@@ -88,27 +88,18 @@ def message_sizes(sure: pl.DataFrame) -> tuple[MessageSize, ...]:
     rows = sure.filter(pl.col("bytes").is_not_null()).group_by(key).len("count")
     rates = steady(sure).with_columns(wire_rate=wire_rate(), kernel_rate=kernel_rate())
     for column in ("wire_rate", "kernel_rate"):
-        rows = rows.join(_distributions(rates, key, column), on=key, how="left")
+        rows = rows.join(distributions(rates, key, column), on=key, how="left")
     return tuple(
         MessageSize(
             link_key=row["link_key"],
             transport=row["transport"],
             bytes=row["bytes"],
             count=row["count"],
-            wire_gb_s=_distribution(row["wire_rate"]),
-            kernel_gb_s=_distribution(row["kernel_rate"]),
+            wire_gb_s=distribution_of(row["wire_rate"]),
+            kernel_gb_s=distribution_of(row["kernel_rate"]),
         )
         for row in rows.sort(key).iter_rows(named=True)
     )
-
-
-def _distributions(rates: pl.DataFrame, by: list[str], column: str) -> pl.DataFrame:
-    """Percentiles of one column per group, as a struct column of its name; groups without values have no row."""
-    values = pl.col(column)
-    marks = [values.quantile(q, "linear").alias(name) for name, q in QUANTILES.items()]
-    extremes = [values.min().alias("min"), values.max().alias("max"), values.len().alias("count")]
-    found = rates.filter(values.is_not_null()).group_by(by).agg(*marks, *extremes)
-    return found.select(*by, pl.struct(pl.exclude(by)).alias(column))
 
 
 def _link(row: dict[str, Any], peak: Peak | None) -> Link:
@@ -127,8 +118,8 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         bytes=nbytes,
         busy_ns=row["busy_ns"],
         link_gb_s=row["link_gb_s"],
-        wire_gb_s=_distribution(row["wire_rate"]),
-        kernel_gb_s=_distribution(row["kernel_rate"]),
+        wire_gb_s=distribution_of(row["wire_rate"]),
+        kernel_gb_s=distribution_of(row["kernel_rate"]),
         delivered_gb_s=row["delivered_gb_s"],
         headline_gb_s=headline,
         headline_basis=row["headline_basis"],
@@ -147,7 +138,3 @@ def _link(row: dict[str, Any], peak: Peak | None) -> Link:
         fitted_gb_s=row["fitted_gb_s"],
         inconsistent_count=max(row["too_fast"], int(too_fast)) if peak else 0,
     )
-
-
-def _distribution(marks: dict[str, Any] | None) -> Distribution | None:
-    return Distribution(**marks) if marks else None

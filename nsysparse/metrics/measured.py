@@ -1,6 +1,7 @@
 """What the metrics are computed from, and how sums and unions treat what is unknown."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -123,6 +124,23 @@ def distribution(values: pl.Series) -> Distribution | None:
         return None
     marks = {name: _real(known.quantile(q, "linear")) for name, q in QUANTILES.items()}
     return Distribution(count=len(known), **marks, min=_real(known.min()), max=_real(known.max()))
+
+
+def distributions(rows: pl.DataFrame, by: list[str], column: str) -> pl.DataFrame:
+    """Percentiles of the known values of one column per group, as a struct column of its name.
+
+    Groups without values have no row; `distribution_of` makes a `Distribution` of a struct.
+    """
+    values = pl.col(column)
+    marks = [values.quantile(q, "linear").alias(name) for name, q in QUANTILES.items()]
+    extremes = [values.min().alias("min"), values.max().alias("max"), values.len().alias("count")]
+    found = rows.filter(values.is_not_null()).group_by(by).agg(*marks, *extremes)
+    return found.select(*by, pl.struct(pl.exclude(by)).alias(column))
+
+
+def distribution_of(marks: dict[str, Any] | None) -> Distribution | None:
+    """What a row of `distributions` holds; None where a group has no row."""
+    return Distribution(**marks) if marks else None
 
 
 def _real(value: object) -> float | None:

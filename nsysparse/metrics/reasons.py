@@ -161,7 +161,7 @@ RULES = (
     )),
     *(Rule(f"/summary/{name}", NOT_RECORDED, _NO_PATH, _STEPS_FIX) for name in (
         "kv_gap_ms", "kv_gap_share", "ttft_ms", "tpot_ms", "tpot_without_gap_ms", "handoff_ms", "ready_to_decode_ms",
-        "queue_ms", "prefill_ms", "transfer_span_ms", "first_decode_ms", "path_ms",
+        "queue_ms", "prefill_ms", "transfer_span_ms", "first_decode_ms", "path_ms", "exposed_to_request_ms",
     )),
     *(Rule(f"/summary/{name}", NOT_RECORDED, f"{_WIRE}; or the way to the first token is not known", _WIRE_FIX)
       for name in ("span_wire_ms", "span_peer_wait_ms", "span_sender_wait_ms", "span_gap_ms")),
@@ -219,6 +219,8 @@ RULES = (
     Rule("/layers/*/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/layers/*/busy_ns", NOT_RECORDED, _TIMELESS),
     Rule("/layers/*/headline_gb_s", NOT_MEASURED, "rates are told per link: a layer's transfers may cross several"),
+    Rule("/layers/*/wire_gb_s", NOT_RECORDED, f"{_WIRE}; or every movement is of several layers", _WIRE_FIX),
+    Rule("/layers/*/kernel_gb_s", NOT_RECORDED, f"{_NO_RATE}; or every movement is of several layers"),
     Rule("/requests/*/start_ns", NOT_RECORDED, "no kv_request range gives its arrival, or files of several clocks do",
          _ANNOTATE),
     Rule("/requests/*/prompt_tokens", NOT_RECORDED, "no kv_request range gives this request's prompt length",

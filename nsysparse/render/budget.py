@@ -9,7 +9,7 @@ from nsysparse.render.tabled import as_table
 COMMENT_BYTES = 60_000
 """Fits a comment on GitHub, which holds 65,536 characters, with room for what a bot adds."""
 
-SHED_FIRST = (
+_OF_A_REPORT = (
     "definitions",
     "heatmap",
     "timeline",
@@ -27,6 +27,18 @@ SHED_FIRST = (
     "path",
     "findings",
 )
+_OF_A_COMPARISON = (
+    "diff-definitions",
+    "diff-heatmap",
+    "diff-all",
+    "diff-requests",
+    "diff-runs",
+    "diff-comparability",
+    "diff-layers",
+    "diff-links",
+    "diff-gates",
+)
+SHED_FIRST = (*_OF_A_REPORT, *_OF_A_COMPARISON)
 """Anchors of sections, what is missed least first. A section that is not named here goes before all of these."""
 
 

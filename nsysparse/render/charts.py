@@ -6,18 +6,24 @@ Colours, fonts and size are not in the figure; the page's script sets them from 
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 from plotly import graph_objects
 
 from nsysparse.document import Heatmap, HeatView, Lanes, MarkLevel, Meaning
+from nsysparse.render.divergence import EDGES, LOOKS, colour_ticks, divergence
 from nsysparse.render.figures.lanes import lane_name
 from nsysparse.render.heat import shade_scale
 from nsysparse.render.names import shortened, unique
 
 _LONGEST_LABEL = 28
 _LONGEST_TITLE = 120
+_NO_GAP = 0.01
+"""Pixels: without any, plotly paints one image and stretches it by an inline style, which the page's policy blocks."""
 
 
 def heatmap_json(heatmap: Heatmap) -> str:
@@ -31,22 +37,52 @@ def heatmap_json(heatmap: Heatmap) -> str:
     return f'{{"figures":[{figures}],{rest[1:]}'
 
 
-def _heat_figure(heatmap: Heatmap, view: HeatView) -> str:
+@dataclass(frozen=True, slots=True)
+class _Painted:
+    """What plotly paints, and where it finds what it says on hovering; `steps` are colours of its own (`_steps`)."""
+
+    z: npt.NDArray[np.float32]
+    low: float
+    high: float
+    ticks: Mapping[str, object]
+    said: npt.NDArray[np.float32] | None = None
+    steps: Sequence[tuple[float, str]] = ()
+
+
+def _painted(view: HeatView) -> _Painted:
     values = np.array([[np.nan if value is None else value for value in row] for row in view.values], dtype=np.float32)
+    if (both_ways := divergence(view)) is not None:
+        at, texts = colour_ticks(both_ways)
+        return _Painted(values, both_ways.low, both_ways.high, {"tickvals": at, "ticktext": texts}, steps=_steps())
     scale = shade_scale(view)
-    shown = np.log10(np.clip(values, scale.low, None)) if scale.is_log else values
+    if not scale.is_log:
+        return _Painted(values, 0.0, scale.high, {})
+    low, high = float(np.log10(scale.low)), float(np.log10(scale.high))
+    shown = np.log10(np.clip(values, scale.low, None))
+    return _Painted(shown, low, high, _decades(scale.low, scale.high), said=values)
+
+
+def _steps() -> list[tuple[float, str]]:
+    """Where each shade begins and ends on the scale, from 0 to 1, with its token: no colour between two of them."""
+    ends = [0.0, *((1 + edge) / 2 for edge in EDGES), 1.0]
+    return [(end, look) for look, span in zip(LOOKS, pairwise(ends), strict=True) for end in span]
+
+
+def _heat_figure(heatmap: Heatmap, view: HeatView) -> str:
+    painted = _painted(view)
+    gap = _NO_GAP if painted.steps else 1  # what is hatched below would show between cells
     trace = graph_objects.Heatmap(
-        z=shown,
+        z=painted.z,
         x=_labels(heatmap.x_labels or heatmap.x),
         y=_labels(heatmap.y),
-        zmin=float(np.log10(scale.low)) if scale.is_log else 0.0,
-        zmax=float(np.log10(scale.high)) if scale.is_log else scale.high,
-        customdata=values if scale.is_log else None,
-        hovertemplate=_hover(heatmap, view, "customdata" if scale.is_log else "z"),
+        zmin=painted.low,
+        zmax=painted.high,
+        customdata=painted.said,
+        hovertemplate=_hover(heatmap, view, "z" if painted.said is None else "customdata"),
         hoverongaps=False,
-        xgap=1,
-        ygap=1,
-        colorbar={"title": {"text": escape(view.unit)}, **_colour_ticks(scale.low, scale.high, is_log=scale.is_log)},
+        xgap=gap,
+        ygap=gap,
+        colorbar={"title": {"text": escape(view.unit)}, **painted.ticks},
     )
     layout = graph_objects.Layout(
         xaxis={"type": "category", "title": {"text": escape(heatmap.x_title)}, "showgrid": False, "automargin": True},
@@ -57,6 +93,7 @@ def _heat_figure(heatmap: Heatmap, view: HeatView) -> str:
             "autorange": "reversed",
             "automargin": True,
         },
+        meta={"steps": painted.steps} if painted.steps else None,
         template=graph_objects.layout.Template(),  # plotly's default template weighs 7 kB and would fight the theme
     )
     figure = graph_objects.Figure(trace, layout)
@@ -110,15 +147,14 @@ def _labels(names: Sequence[str]) -> list[str]:
 
 
 def _hover(heatmap: Heatmap, view: HeatView, source: str) -> str:
-    whose = "%{text}<br>%{x} prompt tokens" if heatmap.x_labels else "request %{x}"
-    value = f"%{{{source}:.3~g}} {escape(view.unit)}"
+    whose = "%{text}<br>%{x} prompt tokens" if heatmap.x_labels else f"{escape(heatmap.x_name)} %{{x}}"
+    sign = "+" if view.middle == 0 else ""
+    value = f"%{{{source}:{sign}.3~g}} {escape(view.unit)}"
     return f"{escape(heatmap.y_title)} %{{y}}<br>{whose}<br>{value}<extra></extra>"
 
 
-def _colour_ticks(low: float, high: float, *, is_log: bool) -> dict[str, object]:
+def _decades(low: float, high: float) -> dict[str, object]:
     """On a logarithmic scale, ticks at the ends and at decades (1, 3, 10, …) between, named by their value."""
-    if not is_log:
-        return {}
     first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
     steps = [factor * 10.0**power for power in range(first, last + 1) for factor in (1, 3)]
     inside = [step for step in steps if low <= step <= high]

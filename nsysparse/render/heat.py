@@ -1,13 +1,14 @@
 """How a heatmap's values become shades, and the picture of it that stands without scripts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from markupsafe import Markup
 
 from nsysparse.document import Heatmap, HeatView
+from nsysparse.render.divergence import LOOKS, clipped, divergence, legend
 from nsysparse.render.svg import element
 
 SHADES = 6
@@ -47,15 +48,19 @@ def shade_scale(shown: HeatView) -> ShadeScale:
 
 
 def picture(heatmap: Heatmap) -> Markup:
-    """The first view's cells as one path per shade; runs of one shade are one stroke, so that 20,000 stay small."""
+    """The first view's cells as one path per shade; runs of one shade are one stroke, so that 20,000 stay small.
+
+    Where the scale has a middle, what is unknown is hatched: no shade and no blank would be unlike the middle enough.
+    """
     first = heatmap.views[0]
-    scale = shade_scale(first)
-    strokes: list[list[str]] = [[] for _ in range(SHADES)]
+    looks, shade = _shading(first)
+    strokes: list[list[str]] = [[] for _ in looks]
     for y, row in enumerate(first.values):
-        for shade, start, length in _runs(row, scale):
-            strokes[shade].append(f"M{start} {y}.5h{length}")
-    paths = [element("path", d="".join(each), class_=f"heat-{shade}") for shade, each in enumerate(strokes) if each]
-    return element(
+        for place, start, length in _runs(row, shade):
+            strokes[place].append(f"M{start} {y}.5h{length}")
+    paths = [element("path", d="".join(each), class_=look) for look, each in zip(looks, strokes, strict=True) if each]
+    height = str(min(420, max(96, 14 * len(heatmap.y))))
+    cells = element(
         "svg",
         element("title", f"{heatmap.caption}, {first.unit}"),
         *paths,
@@ -63,20 +68,46 @@ def picture(heatmap: Heatmap) -> Markup:
         viewBox=f"0 0 {max(1, len(heatmap.x))} {max(1, len(heatmap.y))}",
         preserveAspectRatio="none",
         width="100%",
-        height=str(min(420, max(96, 14 * len(heatmap.y)))),
+        height=height,
         role="img",
     )
+    if first.middle is None:
+        return cells
+    ground = element("rect", width="100%", height="100%", class_="mark-unknown")
+    return element("svg", ground, cells, class_="chart", width="100%", height=height)
 
 
-def _runs(row: Sequence[float | None], scale: ShadeScale) -> list[tuple[int, int, int]]:
-    shades = [None if value is None else min(SHADES - 1, int(scale.place(value) * SHADES)) for value in row]
+def _shading(shown: HeatView) -> tuple[Sequence[str], Callable[[float], int]]:
+    """Style classes of the shades, and the place among them of a value's."""
+    if (both_ways := divergence(shown)) is not None:
+        return LOOKS, both_ways.shade
+    scale = shade_scale(shown)
+    return [f"heat-{shade}" for shade in range(SHADES)], lambda value: min(SHADES - 1, int(scale.place(value) * SHADES))
+
+
+def _runs(row: Sequence[float | None], shade: Callable[[float], int]) -> list[tuple[int, int, int]]:
+    shades = [None if value is None else shade(value) for value in row]
     runs, start = [], 0
-    for shade, group in groupby(shades):
+    for place, group in groupby(shades):
         length = sum(1 for _ in group)
-        if shade is not None:
-            runs.append((shade, start, length))
+        if place is not None:
+            runs.append((place, start, length))
         start += length
     return runs
+
+
+def shade_key(shown: HeatView) -> list[tuple[str, str]]:
+    """The style class of each shade, and what it stands for, with the unit."""
+    if (both_ways := divergence(shown)) is not None:
+        return list(zip(LOOKS, legend(shown, both_ways), strict=True))
+    return [(f"heat-{at}", f"\u2264 {limit} {shown.unit}") for at, limit in enumerate(shade_limits(shown))]
+
+
+def unseen(shown: HeatView) -> str:
+    """How cells look of which nothing is known, and which lie beyond the scale."""
+    if (both_ways := divergence(shown)) is None:
+        return "Blank: not observed."
+    return f"Hatched: unknown. {clipped(shown, both_ways)}".rstrip()
 
 
 def shade_limits(shown: HeatView) -> list[str]:

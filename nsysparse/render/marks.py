@@ -17,13 +17,14 @@ def bar(value: float | None, end: float, width: int) -> str:
     return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
 
 
-def levels(values: Sequence[float]) -> str:
-    """Columns from zero, one character each."""
+def levels(values: Sequence[float | None]) -> str:
+    """Columns from zero, one character each; `?` where unknown."""
     merged = _merged(values)
-    top = max(merged, default=0.0) or 1.0
-    return "".join(_LEVELS[min(7, int(value / top * 8))] for value in merged)
+    top = max((value for value in merged if value is not None), default=0.0) or 1.0
+    return "".join("?" if value is None else _LEVELS[min(7, int(value / top * 8))] for value in merged)
 
 
-def _merged(values: Sequence[float]) -> list[float]:
+def _merged(values: Sequence[float | None]) -> list[float | None]:
     per_mark = -(-len(values) // MOST_LEVELS) or 1
-    return [max(values[start : start + per_mark]) for start in range(0, len(values), per_mark)]
+    groups = [values[start : start + per_mark] for start in range(0, len(values), per_mark)]
+    return [max((value for value in group if value is not None), default=None) for group in groups]

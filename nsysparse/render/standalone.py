@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from nsysparse.document import Block, Document, Heatmap, Table, Waterfall
 from nsysparse.render.figure_style import patterns, style
-from nsysparse.render.heat import SHADES, picture, shade_limits
+from nsysparse.render.heat import picture, shade_key, unseen
 from nsysparse.render.html_views import View, view
 from nsysparse.render.names import shortened, visible
 from nsysparse.render.svg import element, pixels
@@ -197,9 +197,11 @@ def _(block: Heatmap) -> Drawing:
     """On a ground of its own, with what the page says below it."""
     across = f"{len(block.x):,} {block.x_title}"
     down = f"{block.y_title} {shortened(block.y[0], 20)} to {shortened(block.y[-1], 20)}"
-    notes = [f"Across: {across}. Down: {down}. Blank: not observed.", *([block.dropped] if block.dropped else [])]
-    shades = zip(range(SHADES), shade_limits(block.views[0]), strict=True)
-    key = [(element("path", class_=f"shade heat-{at}", d=f"M0 5h{_SWATCH}"), f"≤ {limit}") for at, limit in shades]
+    notes = [f"Across: {across}. Down: {down}. {unseen(block.views[0])}", *([block.dropped] if block.dropped else [])]
+    key = [
+        (element("path", class_=f"shade {look}", d=f"M0 5h{_SWATCH}"), label)
+        for look, label in shade_key(block.views[0])
+    ]
     drawn = picture(block)
     ground = element("rect", width="100%", height="100%", class_="pattern-ground")
     framed = element("svg", ground, drawn, width="100%", height=pixels(_height(drawn)))

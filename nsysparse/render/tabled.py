@@ -9,11 +9,18 @@ from nsysparse.document import (
     Histogram,
     Meter,
     Parts,
+    Range,
+    Ranges,
     Ranking,
     Table,
     Waterfall,
     Way,
 )
+from nsysparse.render.figures.tones import UNKNOWN, judged
+from nsysparse.render.names import shortened
+
+_LONGEST_TITLE = 24
+"""Of a column that has the name of a file."""
 
 
 @singledispatch
@@ -59,6 +66,29 @@ def _(block: Parts) -> Table:
         for row in block.rows
     ]
     return Table(block.caption, [Column("Device"), Column("Its time")], rows, block.anchor, block.dropped)
+
+
+@as_table.register
+def _(block: Ranges) -> Table:
+    columns = [
+        Column(""),
+        Column(shortened(block.base_name, _LONGEST_TITLE), "right"),
+        Column(shortened(block.candidate_name, _LONGEST_TITLE), "right"),
+        Column("Change", "right"),
+    ]
+    rows = [
+        [Cell(row.label, kind="name"), _median(row.base), _median(row.candidate), Cell(judged(row), tone=row.tone)]
+        for row in block.rows
+    ]
+    if any(row.note for row in block.rows):
+        columns.append(Column("Note", minor=True))
+        rows = [[*cells, Cell(row.note)] for cells, row in zip(rows, block.rows, strict=True)]
+    notes = " ".join(note for note in (block.note, block.dropped) if note)
+    return Table(block.caption, columns, rows, block.anchor, notes)
+
+
+def _median(run: Range | None) -> Cell:
+    return Cell(UNKNOWN) if run is None else Cell(run.text, run.p50)
 
 
 @as_table.register

@@ -59,9 +59,16 @@ def padded(text: str, cells: int, align: str = "left") -> str:
 
 
 def broken(text: str, cells: int, *, indent: str = "", at_hyphens: bool = True) -> list[str]:
-    """A text as lines of a width, with plain blanks, of which none parts a number from its unit."""
+    """A text as lines of a width, with plain blanks, of which none parts a number from its unit.
+
+    Where others left it no room, it stands a character a line.
+    """
     lines = wrap(
-        unbroken(text, _JOINT), cells, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=at_hyphens
+        unbroken(text, _JOINT),
+        max(cells, 1),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=at_hyphens,
     )
     return [line.replace(_JOINT, " ") for line in lines]
 

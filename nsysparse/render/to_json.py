@@ -1,7 +1,8 @@
 """The machine-readable report: the analysis itself, key by key as docs/reference/report-json.md says.
 
-The same analysis gives the same bytes. Unknown is null, numbers are finite, a character that a terminal would obey
-stands as its escape, and a list of whole numbers, such as a column of the timeline, on one line.
+A comparison is written likewise (docs/reference/diff-json.md). The same analysis gives the same bytes. Unknown is null,
+numbers are finite, a character that a terminal would obey stands as its escape, and a list of whole numbers, such as a
+column of the timeline, on one line.
 """
 
 import json
@@ -11,9 +12,11 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
 from nsysparse.analysis import Analysis, Distribution, Verdict
+from nsysparse.comparison import Comparison
 
 _ORDERS: Mapping[type, tuple[str, ...]] = {
     Analysis: ("format_version",),
+    Comparison: ("format_version",),
     Verdict: ("state", "value", "uncertainty", "threshold", "basis", "over_count", "known_count", "request_count"),
     Distribution: ("p10", "p50", "p90", "p99", "min", "max"),
 }

@@ -19,6 +19,7 @@ from nsysparse.document import (
     ColumnChart,
     Definitions,
     Document,
+    Dumbbells,
     Facts,
     Heading,
     Heatmap,
@@ -31,14 +32,11 @@ from nsysparse.document import (
 )
 from nsysparse.errors import UsageError
 from nsysparse.render.budget import Part, choices, parts
-from nsysparse.render.figures import axis_end
-from nsysparse.render.marks import bar, levels
+from nsysparse.render.figures import axis_end, ratios, summary
+from nsysparse.render.marks import MOST_LEVELS, bar, levels
 from nsysparse.render.names import shortened
 from nsysparse.render.neutral import html, name, prose
 from nsysparse.units import counted, significant
-
-MARKER = "<!-- nsysparse:report -->"
-"""The hidden first line by which a bot finds its own comment again."""
 
 _LONGEST_COMMAND = 300
 _LONGEST_SAYING = 4000
@@ -48,7 +46,7 @@ _BAR_WIDTH = 16
 _CELL_BAR_WIDTH = 12
 _ICONS = {"bad": "\U0001f534", "good": "\U0001f7e2", "doubt": "\U0001f7e1"}
 _NO_ICON = "\u26aa"
-_FOLDED_KINDS = (Table, ColumnChart, Heatmap, Definitions, RateBySize, Lanes)
+_FOLDED_KINDS = (Table, ColumnChart, Heatmap, Definitions, RateBySize, Lanes, Dumbbells)
 _NO_IMAGES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -77,7 +75,12 @@ def render(document: Document, max_bytes: int = 0, images: Mapping[str, str] = _
         if choice.left_out:
             shown += [f"Left out to stay within {name('--max-bytes')}: {prose(' · '.join(choice.left_out))}.", ""]
         text = "".join(
-            [f"{MARKER}\n", *(f"{line}\n" for line in shown), *(written(each) for each in choice.sections), f"{foot}\n"]
+            [
+                f"{marker(document)}\n",
+                *(f"{line}\n" for line in shown),
+                *(written(each) for each in choice.sections),
+                f"{foot}\n",
+            ]
         )
         sizes.append(len(text.encode("utf-8")))
         if not max_bytes or sizes[-1] <= max_bytes:
@@ -86,6 +89,11 @@ def render(document: Document, max_bytes: int = 0, images: Mapping[str, str] = _
         f"--max-bytes {max_bytes}: the verdict alone takes {min(sizes):,} bytes.",
         f"Say at least --max-bytes {min(sizes)}, or 0 for no limit.",
     )
+
+
+def marker(document: Document) -> str:
+    """The hidden first line by which a bot finds its own comment again."""
+    return f"<!-- nsysparse:{document.marker} -->"
 
 
 def _shown(blocks: Iterable[Block], images: Mapping[str, str]) -> list[str]:
@@ -219,6 +227,16 @@ def _(block: ColumnChart) -> list[str]:
         f"{block.x_title} {block.labels[0]} to {block.labels[-1]}, highest {significant(max(totals))} {block.y_title}"
     )
     return [f"**{prose(block.caption)}**", "", f"`{levels(totals)}`", "", prose(span), ""]
+
+
+@_written.register
+def _(block: Dumbbells) -> list[str]:
+    """Candidate ÷ base as columns where each category has one of its own, and in a sentence."""
+    columns = ratios(block)
+    is_drawn = len(columns) <= MOST_LEVELS and any(columns)
+    lines = [f"**{prose(block.caption)}**", "", *([f"`{levels(columns)}`", ""] if is_drawn else [])]
+    notes = [f"{summary(block)}.", block.note, block.dropped]
+    return [*lines, *(line for note in notes if note for line in (prose(note), ""))]
 
 
 @_written.register

@@ -16,6 +16,7 @@ from nsysparse.document import (
     Callout,
     ColumnChart,
     Document,
+    Dumbbells,
     Facts,
     Heading,
     Heatmap,
@@ -24,7 +25,7 @@ from nsysparse.document import (
     Tone,
     is_command,
 )
-from nsysparse.render.figures import axis_end
+from nsysparse.render.figures import axis_end, summary
 from nsysparse.render.marks import bar, levels
 from nsysparse.render.names import sentence, shortened, visible
 from nsysparse.render.tabled import as_table
@@ -206,6 +207,11 @@ def _(block: ColumnChart, frame: Frame) -> list[Line]:
         f"{block.x_title} {block.labels[0]} to {block.labels[-1]}, highest {significant(max(totals))} {block.y_title}"
     )
     return [text_line(_INDENT + levels(totals)), *_wrapped(frame, span, "muted")]
+
+
+@_written.register
+def _(block: Dumbbells, frame: Frame) -> list[Line]:
+    return _wrapped(frame, f"{block.caption}: {summary(block)}.")
 
 
 @_written.register

@@ -1,12 +1,7 @@
 """Why something cannot be shown, in the analysis' own words."""
 
-from nsysparse.analysis import Analysis, Reason
+from nsysparse.analysis import Analysis
 from nsysparse.document import Abstention
-
-
-def reason(analysis: Analysis, path: str) -> Reason | None:
-    """The reason given for the value at `path`, a JSON Pointer into the report."""
-    return next((each for each in analysis.reasons if each.path == path), None)
 
 
 def abstention(analysis: Analysis, subject: str, path: str, otherwise: Abstention) -> Abstention:
@@ -16,7 +11,7 @@ def abstention(analysis: Analysis, subject: str, path: str, otherwise: Abstentio
     """
     if not analysis.totals.movement_count:
         return Abstention(subject, "Nothing to show: no KV transfer was found.")
-    why = reason(analysis, path)
+    why = analysis.reason(path)
     return otherwise if why is None else Abstention(subject, _as_sentence(why.message), why.fix)
 
 

@@ -1,12 +1,12 @@
 """What decode and prefill devices did meanwhile: idle time and its reasons, sends that stalled or were hidden."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nsysparse.analysis import Analysis, DecodeDevice, Distribution, PrefillDevice
 from nsysparse.document import Block, Heading, Meaning, Paragraph, PartRow, Parts, Segment, Table
 from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts, times
-from nsysparse.units import Scale, counted, human_ns, human_share, human_within, share_within, time_scale, within
+from nsysparse.units import Scale, counted, human_ns, human_share, human_within, time_scale, within
 
 _REASONS = {
     "kv_ready": "KV was ready, its decode had not begun",
@@ -44,40 +44,6 @@ def build(analysis: Analysis) -> list[Block]:
         if layered := [device for device in analysis.prefill if device.layers]:
             blocks.append(_layers(layered))
     return blocks
-
-
-@dataclass(frozen=True, slots=True)
-class IdleForKv:
-    """Time without compute while KV was on its way or waited, over the decode devices of which that is known.
-
-    `doubt_ns` is idle time of which the clocks of other files decide the reason.
-    """
-
-    idle_ns: int
-    active_ns: int
-    doubt_ns: int
-    device_count: int
-
-    @property
-    def share(self) -> float:
-        """Idle time over active time."""
-        return self.idle_ns / self.active_ns
-
-    @property
-    def text(self) -> str:
-        """The share, no finer than its doubt."""
-        return share_within(self.share, self.doubt_ns / self.active_ns)
-
-
-def idle_for_kv(analysis: Analysis) -> IdleForKv | None:
-    """Of all decode devices together; None where it is known of none."""
-    known = [(each, each.idle_while_pending_ns) for each in analysis.decode or ()]
-    told = [(each, idle) for each, idle in known if idle is not None]
-    active = sum(each.active_ns for each, _ in told)
-    if not active:
-        return None
-    doubt = sum(each.uncertainty_ns or 0 for each, _ in told)
-    return IdleForKv(sum(idle for _, idle in told), active, doubt, len(told))
 
 
 def _decode(devices: Sequence[DecodeDevice]) -> list[Block]:

@@ -111,7 +111,7 @@ def _table(layers: Sequence[Layer]) -> Table:
         times("Exposed wire", [layer.exposed_wire_ns for layer in layers], scale, term="exposed", minor=True),
         times("Exposed wait", [layer.exposed_wait_ns for layer in layers], scale, term="exposed", minor=True),
         times("Behind compute", [layer.overlapped_ns for layer in layers], scale, term="exposed", minor=True),
-        rates("Rate", [layer.headline_gb_s for layer in layers], term="headline"),
+        rates("Wire rate, p50", [layer.wire_gb_s.p50 if layer.wire_gb_s else None for layer in layers], term="wire"),
         texts("Known by", [described(layer.provenance) for layer in layers], term="provenance"),
     ]
     found = table("Layers", columns, "layers-table", folded=True)

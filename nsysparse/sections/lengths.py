@@ -2,7 +2,6 @@
 
 from nsysparse.analysis import Analysis, Lengths
 from nsysparse.document import Band, Block, Heading, Histogram, Paragraph
-from nsysparse.sections.absence import reason
 from nsysparse.units import NS_PER_MS, counted, human_share, significant
 
 _LEAST = 2
@@ -79,5 +78,5 @@ def _unknown(analysis: Analysis, told: Lengths) -> list[str]:
         ("Break-even", told.break_even_tokens, "/lengths/break_even_tokens"),
         ("Critical length", told.critical_tokens, "/lengths/critical_tokens"),
     )
-    missing = [(name, reason(analysis, path)) for name, value, path in parts if value is None]
+    missing = [(name, analysis.reason(path)) for name, value, path in parts if value is None]
     return [f"{name} unknown: {why.message}{f' ({why.fix})' if why.fix else ''}." for name, why in missing if why]

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from nsysparse.analysis import Analysis, Link, Request
 from nsysparse.document import Block, Dot, Fact, Facts, Meter, Strip, Tone, Way
 from nsysparse.headline import busiest
-from nsysparse.sections.absence import reason
-from nsysparse.sections.devices import idle_for_kv
+from nsysparse.idling import idle_for_kv
 from nsysparse.sections.links import RATES
 from nsysparse.sections.ways import anchor, whole
 from nsysparse.units import (
@@ -108,7 +107,7 @@ def _facts(analysis: Analysis) -> list[Fact]:
 
 
 def _unknown(analysis: Analysis, label: str, path: str, term: str, otherwise: str) -> Fact:
-    why = reason(analysis, path)
+    why = analysis.reason(path)
     return Fact(label, UNKNOWN, why.message if why else otherwise, "muted", term)
 
 

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST, Analysis, Distribution, PromptBucket, Request
 from nsysparse.document import Abstention, Block, Cell, Heading, Paragraph, Table
+from nsysparse.doubts import doubt_ms
 from nsysparse.sections import waterfall
-from nsysparse.sections.absence import reason
 from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts
-from nsysparse.sections.doubts import doubt_ms
 from nsysparse.sections.requests import gap_shares, states
 from nsysparse.units import counted, time_scale, within
 
@@ -17,6 +16,7 @@ _SEGMENTS = (
     ("prefill_ms", "Prefill", "prefill"),
     ("handoff_ms", "Hand-off", "hand-off"),
     ("transfer_span_ms", "Transfer", "transfer-span"),
+    ("exposed_to_request_ms", "Receives within the KV gap", "exposed"),
     ("ready_to_decode_ms", "Ready, not started", "ready"),
     ("first_decode_ms", "First decode step", "first-decode"),
     ("kv_gap_ms", "KV gap", "kv-gap"),
@@ -51,7 +51,7 @@ def build(analysis: Analysis) -> list[Block]:
     heading = Heading("Request paths to the first token", "path")
     spreads = {name: analysis.summary.get(name) for name, *_ in _SEGMENTS}
     if not any(spreads.values()):
-        why = reason(analysis, "/verdict/value")
+        why = analysis.reason("/verdict/value")
         message = why.message if why else "no step names a request"
         return [heading, Abstention("The way to the first token", f"{message[:1].upper()}{message[1:]}.",
                                     why.fix if why else "")]  # fmt: skip

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from nsysparse.analysis import Analysis, Finding, Link, Totals
 from nsysparse.document import Block, Cell, Column, Meaning, Meter, Paragraph, Table
+from nsysparse.doubts import doubt_ms
 from nsysparse.headline import busiest
-from nsysparse.sections.devices import idle_for_kv
-from nsysparse.sections.doubts import doubt_ms
+from nsysparse.idling import idle_for_kv
 from nsysparse.sections.links import RATES
 from nsysparse.units import (
     human_ns,

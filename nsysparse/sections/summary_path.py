@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Analysis, Distribution
 from nsysparse.document import Block, Cell, Column, Heading, Meaning, Meter, Table, Tone
+from nsysparse.doubts import doubt_ms
 from nsysparse.sections.cells import NOT_KNOWN
-from nsysparse.sections.doubts import doubt_ms
 from nsysparse.units import decimals_for, fixed, within
 
 _PART = "\u2013 "

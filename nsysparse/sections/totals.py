@@ -37,6 +37,7 @@ _OF_PATHS = (
     "tpot_ms",
     "kv_gap_ms",
     "kv_gap_share",
+    "exposed_to_request_ms",
     "ttft_ms",
 )
 """What the section about paths shows."""

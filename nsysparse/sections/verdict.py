@@ -2,7 +2,6 @@
 
 from nsysparse.analysis import ADVICE, Analysis, Verdict
 from nsysparse.document import Abstention, Block, Callout, Paragraph, Tone
-from nsysparse.sections.absence import reason
 from nsysparse.units import FINEST_PERCENT, UNKNOWN, counted, human_share, within
 
 _STATES: dict[str, tuple[str, Tone]] = {
@@ -55,7 +54,7 @@ def build(analysis: Analysis) -> list[Block]:
         message = analysis.notice.message
         blocks.append(Callout("notice", analysis.notice.code, f"{message[:1].upper()}{message[1:]}", "doubt"))
     if verdict.value is None:
-        why = reason(analysis, "/verdict/value")
+        why = analysis.reason("/verdict/value")
         if why is not None:
             blocks.append(Abstention("The verdict", f"No KV gap is told: {why.message}.", why.fix))
     return blocks

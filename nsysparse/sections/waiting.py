@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from nsysparse.analysis import Analysis, Totals
 from nsysparse.document import Block, Fact, Paragraph
-from nsysparse.sections.absence import reason
 from nsysparse.sections.transports import unseen_waiting
 from nsysparse.units import UNKNOWN, counted, human_ns, human_share
 
@@ -23,7 +22,7 @@ def remarks(analysis: Analysis) -> list[Block]:
 def _wire(analysis: Analysis) -> list[Fact]:
     totals = analysis.totals
     if totals.wire_ns is None and totals.peer_wait_ns is None:
-        why = reason(analysis, "/totals/wire_ns")
+        why = analysis.reason("/totals/wire_ns")
         return [Fact("Wire and peer wait", UNKNOWN, why.message if why else "", "muted", "wire")]
     wait = _fact(analysis, "Peer wait", totals.peer_wait_ns, "/totals/peer_wait_ns", "peer-wait")
     if totals.peer_wait_ns is not None and unseen_waiting(analysis.links):
@@ -35,7 +34,7 @@ def _exposed(analysis: Analysis) -> list[Fact]:
     totals = analysis.totals
     wire, wait = totals.exposed_wire_ns, totals.exposed_wait_ns
     if totals.exposed_ns is None and totals.overlapped_ns is None:
-        why = reason(analysis, "/totals/overlapped_ns")
+        why = analysis.reason("/totals/overlapped_ns")
         return [Fact("Exposed", UNKNOWN, why.message, "muted", "exposed")] if why else []
     exposed = _fact(analysis, "Exposed", totals.exposed_ns, "/totals/exposed_ns", "exposed")
     if totals.exposed_ns is not None and wire is not None and wait is not None:
@@ -50,7 +49,7 @@ def _exposed(analysis: Analysis) -> list[Fact]:
 def _fact(analysis: Analysis, label: str, value_ns: int | None, path: str, term: str) -> Fact:
     if value_ns is not None:
         return Fact(label, human_ns(value_ns), _of_time(value_ns, analysis.totals), term=term)
-    why = reason(analysis, path)
+    why = analysis.reason(path)
     return Fact(label, UNKNOWN, why.message if why else "", "muted", term)
 
 

@@ -6,11 +6,14 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from nsysparse.errors import InputError, NotAnExport, UsageError
+from nsysparse.saved import is_report, is_saved
 from nsysparse.source.open import NSYS_EXPORT
 
+TRACE_SUFFIX, SAVED_SUFFIX = ".sqlite", ".json"
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 EXPORT_SECONDS = 3600
 
@@ -28,28 +31,92 @@ def find_inputs(named: Sequence[str], stack: ExitStack) -> list[Path]:
     """
     found: list[Path] = []
     for name in named:
-        if name == "-":
-            raise UsageError(
-                "A trace cannot be read from standard input: SQLite needs a file it can seek in.",
-                "Save it to a file first.",
-            )
-        if not name:
-            raise UsageError("A trace has an empty name.", "Name a .sqlite file, a folder of them, or a pattern.")
-        try:
-            found += _meant(name)
-        except (OSError, RuntimeError, ValueError) as error:  # also link loops, and names that no file can have
-            reason = getattr(error, "strerror", None) or error
-            raise InputError(f"{Path(name).name}: cannot be looked at ({reason}).", "Check path and rights.") from error
+        found += _looked_at(name, (TRACE_SUFFIX,))
     distinct = list({path.resolve(): path for path in found}.values())
     return [_exported(path, stack) if path.suffix in REPORT_SUFFIXES and path.is_file() else path for path in distinct]
 
 
-def _meant(name: str) -> list[Path]:
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The files of one run: its traces, or one report that was saved as JSON."""
+
+    paths: tuple[Path, ...]
+    is_saved: bool
+
+
+def find_run(named: Sequence[str], stack: ExitStack) -> Run:
+    """The one run that all arguments together mean: traces, or a saved report.
+
+    Args:
+        named: As for `find_inputs`, or the file of a saved report alone.
+        stack: As for `find_inputs`.
+
+    Raises:
+        UsageError: `-` is named.
+        InputError: Nothing is there, or a saved report is not alone.
+    """
+    saved = [name for name in named if name and is_saved(Path(name))]
+    if saved and len(named) > 1:
+        raise InputError(
+            f"{Path(saved[0]).name}: a saved report is a run of its own.", "Name it alone, or `nsysparse diff` two."
+        )
+    if saved:
+        return Run((Path(saved[0]),), is_saved=True)
+    return Run(tuple(find_inputs(named, stack)), is_saved=False)
+
+
+def find_runs(name: str, stack: ExitStack) -> list[Run]:
+    """The runs that one argument means: all traces of a folder or pattern are one, every saved report is one.
+
+    Args:
+        name: A file, a folder (its *.sqlite, or its *.json that are saved reports) or a pattern.
+        stack: As for `find_inputs`.
+
+    Raises:
+        UsageError: `-` is named.
+        InputError: Nothing is there, or traces beside saved reports: which of them are the run?
+    """
+    found = _looked_at(name, (TRACE_SUFFIX, SAVED_SUFFIX))
+    saved = [path for path in found if path.suffix.lower() == SAVED_SUFFIX or is_saved(path)]
+    if Path(name).is_dir():
+        saved = [path for path in saved if is_report(path)]  # other JSON may lie beside them
+        found = [path for path in found if path in saved or path.suffix == TRACE_SUFFIX]
+    traces = [path for path in found if path not in saved]
+    shown = Path(name).name or name
+    if saved and traces:
+        raise InputError(
+            f"{shown}: holds traces and saved reports.", "Name those of the run with a pattern, such as 'runs/*.json'."
+        )
+    if not found:
+        raise InputError(f"{shown}: no trace and no saved report in this folder.", "Name the files themselves.")
+    if saved:
+        return [Run((path,), is_saved=True) for path in saved]
+    return [Run(tuple(find_inputs([str(path) for path in traces], stack)), is_saved=False)]
+
+
+def _looked_at(name: str, suffixes: Sequence[str]) -> list[Path]:
+    """The files that an argument names; of a folder those with these suffixes."""
+    if name == "-":
+        raise UsageError(
+            "A trace cannot be read from standard input: SQLite needs a file it can seek in.",
+            "Save it to a file first.",
+        )
+    if not name:
+        raise UsageError("A trace has an empty name.", "Name a .sqlite file, a folder of them, or a pattern.")
+    try:
+        return _meant(name, suffixes)
+    except (OSError, RuntimeError, ValueError) as error:  # also link loops, and names that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{Path(name).name}: cannot be looked at ({reason}).", "Check path and rights.") from error
+
+
+def _meant(name: str, suffixes: Sequence[str]) -> list[Path]:
     path = Path(name)
     if path.is_dir():
-        inside = sorted(entry for entry in path.iterdir() if entry.suffix == ".sqlite")
+        inside = sorted(entry for entry in path.iterdir() if entry.suffix in suffixes)
         if not inside:
-            raise InputError(f"{path.name or path}: no .sqlite file in this folder.", "Name the files themselves.")
+            said = " or ".join(suffixes)
+            raise InputError(f"{path.name or path}: no {said} file in this folder.", "Name the files themselves.")
         return inside
     if not path.exists() and glob.has_magic(name):
         matches = sorted(Path(match) for match in glob.glob(name))  # noqa: PTH207 (a pattern may be absolute)

@@ -6,8 +6,10 @@ as soon as it is computed, the other half send all layers after prefill. Some ca
 """
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from nsysparse.testing import Process, Thread, TraceBuilder
 from recipes.plan import Kernel, Operation, Plan
@@ -56,8 +58,8 @@ class Run:
         return low + int(self.rng.random() * (high - low))
 
 
-def build(path: Path, seed: int) -> Plan:
-    """Write the trace and return what happened in it."""
+def build(path: Path, seed: int, slowed: Mapping[int, float] = MappingProxyType({})) -> Plan:
+    """Write the trace and return what happened in it; `slowed` layers have only this share of the wire's rate."""
     trace = TraceBuilder(
         schema="3.25",
         gpus={0: "NVIDIA H100 80GB HBM3", 1: "NVIDIA H100 80GB HBM3"},
@@ -75,7 +77,7 @@ def build(path: Path, seed: int) -> Plan:
     )
     _start_up(run)
     _prefill(run)
-    _transfer(run)
+    _transfer(run, slowed)
     _decode(run)
     trace.shuffle(seed)
     trace.write(path)
@@ -135,7 +137,7 @@ def _prefill(run: Run) -> None:
         run.forward.push_pop(text, step_start, gpu_free + 30_000, domain="kvx")
 
 
-def _transfer(run: Run) -> None:
+def _transfer(run: Run, slowed: Mapping[int, float]) -> None:
     """Send and receive every layer of every request, in order; pairs share their name and overlap on the wire."""
     send_free = recv_free = 0
     run.plan.wire_ns = 0
@@ -147,7 +149,8 @@ def _transfer(run: Run) -> None:
             lead = -run.between(90_000, 300_000) if request in RECEIVER_FIRST else run.between(15_000, 60_000)
             take = max(post + lead, recv_free + 6_000)
             send_start, recv_start = post + 10_000 + run.between(0, 2_000), take + 10_000 + run.between(0, 2_000)
-            wire = FIXED_NS + int(nbytes / WIRE_GB_S * (1 + 0.03 * run.rng.random()))
+            rate = WIRE_GB_S * slowed.get(layer, 1)
+            wire = FIXED_NS + int(nbytes / rate * (1 + 0.03 * run.rng.random()))
             send_end = max(send_start, recv_start) + wire
             recv_end = send_end + run.between(1_000, 6_000)
             run.plan.wire_ns += wire

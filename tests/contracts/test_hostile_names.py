@@ -278,8 +278,8 @@ def test_markdown_has_no_mention_link_or_issue_in_what_is_rendered(
 
 def test_no_name_forges_the_markdown_marker(name: str, form: Callable[[Analysis], Document]) -> None:
     text = markdown(name, form)
-    assert text.startswith(f"{to_markdown.MARKER}\n")
-    assert text.count(to_markdown.MARKER) == 1
+    assert text.startswith("<!-- nsysparse:report -->\n")
+    assert text.count("<!-- nsysparse:report -->") == 1
     html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     assert Skeleton(html).comments == [" nsysparse:report "]
 

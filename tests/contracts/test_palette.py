@@ -147,6 +147,29 @@ def test_shades_of_a_heatmap_go_one_way(theme: str) -> None:
     assert len({step > 0 for step in steps}) == 1
 
 
+LOW, HIGH = (tuple(f"heat-{side}{shade}" for shade in (1, 2, 3)) for side in ("low", "high"))
+
+
+@pytest.mark.parametrize("seen_by", SEEN_BY)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_shades_of_both_ways_differ_from_each_other_and_from_the_middle(theme: str, seen_by: str) -> None:
+    of = tokens(theme)
+    found = {pair: distance(of[pair[0]], of[pair[1]], seen_by) for pair in combinations((*LOW, "heat-mid", *HIGH), 2)}
+    assert {pair: round(apart, 1) for pair, apart in found.items() if apart < 14} == {}
+
+
+@pytest.mark.parametrize("side", [LOW, HIGH])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_shades_of_either_way_go_one_way_from_a_middle_without_colour(theme: str, side: tuple[str, ...]) -> None:
+    of = tokens(theme)
+    parts = [lab(linear(of[name])) for name in ("heat-mid", *side)]
+    steps = [after[0] - before[0] for before, after in pairwise(parts)]
+    assert min(map(abs, steps)) > 8
+    assert len({step > 0 for step in steps}) == 1
+    assert math.hypot(*parts[0][1:]) < 8
+    assert math.hypot(*parts[2][1:]) > 30
+
+
 def test_a_theme_is_the_same_however_it_was_chosen() -> None:
     assert tokens("dark by preference") == tokens("dark")
     light, printed = tokens("light"), tokens("print")

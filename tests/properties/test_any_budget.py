@@ -41,7 +41,7 @@ def test_what_is_shown_is_whole(budget: int) -> None:
     if size(budget) is None:
         return
     text = to_markdown.render(report(), budget)
-    assert text.startswith(f"{to_markdown.MARKER}\n")
+    assert text.startswith(f"{to_markdown.marker(report())}\n")
     assert text.endswith("</sub>\n")
     assert re.findall(r"</?details>", text) == ["<details>", "</details>"] * text.count("<details>")
     assert not re.search(r"&#?\w*$", text, flags=re.MULTILINE)

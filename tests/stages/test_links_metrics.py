@@ -437,3 +437,28 @@ def test_a_group_that_the_end_of_the_capture_may_have_cut_is_in_no_rate(tmp_path
         process.kernel(SEND_RECV, 10_000, 10_000 + half, device=rank, gridX=1, launch=thread.launch(610, 612))
     (link,) = [link for link in analyse([builder.write(tmp_path / "t.sqlite")]).links if link.movement_count > 1]
     assert (link.headline_gb_s, link.wire_gb_s) == (None, None)
+
+
+def test_a_layers_rate_is_of_movements_that_are_its_alone(tmp_path: Path) -> None:
+    """Layers 0 and 1 each alone in 1 and 2 ms, then both in one message of 4 ms, which tells of neither."""
+    builder = TraceBuilder(schema="3.25", gpus={0: "x", 1: "y"})
+    lengths = {"0": 1_000_000, "1": 2_000_000, "0-1": 4_000_000}
+    for pid, name in ((1, "ncclSend"), (2, "ncclRecv")):
+        process = builder.process(pid=pid)
+        thread = process.thread(tid=pid)
+        thread.nccl("ncclCommInitRank", 1, 5, communicator=5, nranks=2, rank=pid - 1, device=pid - 1)
+        thread.nccl(name, 6, 8, communicator=5, nbytes=1, peer=2 - pid)  # the first use is in no rate
+        for place, (layer, length) in enumerate(lengths.items(), 1):
+            at = 10_000_000 * place
+            thread.push_pop(f"kv_transfer op={name[4:].lower()} layer={layer}", at, at + 100)
+            thread.nccl(name, at + 10, at + 20, communicator=5, nbytes=MESSAGE, peer=2 - pid)
+            launch = thread.launch(at + 12, at + 14)
+            process.kernel(SEND_RECV, at + 30, at + 30 + length, device=pid - 1, gridX=1, launch=launch)
+    layers = analyse([builder.write(tmp_path / "t.sqlite")]).layers
+    assert [layer.movement_count for layer in layers] == [2, 2]
+    for layer, length in zip(layers, (1_000_000, 2_000_000), strict=True):
+        assert layer.wire_gb_s is not None
+        assert layer.wire_gb_s.count == 1
+        assert layer.wire_gb_s.p50 == pytest.approx(MESSAGE / (length + SLACK))
+        assert layer.kernel_gb_s is not None
+        assert layer.kernel_gb_s.p50 == pytest.approx((MESSAGE - BUFFERED) / length)

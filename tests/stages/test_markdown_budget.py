@@ -81,7 +81,24 @@ def test_the_guide_has_the_same_order() -> None:
              "lengths": "prompt lengths", "whatif": "what would help", "quality": "data quality",
              "links": "observed against theory", "heatmap": "the heatmap's section",
              "path": "request paths to the first token"}  # fmt: skip
-    assert named == [words.get(anchor, anchor.replace("-", " ")) for anchor in SHED_FIRST]
+    assert named == [
+        words.get(anchor, anchor.replace("-", " ")) for anchor in SHED_FIRST if not anchor.startswith("diff-")
+    ]
+
+
+def test_sections_of_a_comparison_go_in_the_order_of_the_guide() -> None:
+    guide = (ROOT / "docs/how-to/share-a-report.md").read_text(encoding="utf-8")
+    found = re.search(r"Of a comparison: (.*?)\.", guide, flags=re.DOTALL)
+    assert found is not None
+    named = [anchor.removeprefix("diff-") for anchor in SHED_FIRST if anchor.startswith("diff-")]
+    assert " ".join(found[1].split()).replace("all metrics", "all").split(", ") == named
+    anchors = ["diff-gates", "diff-all", "diff-links", "diff-definitions"]
+    document = Document("t", "s", "g", [Callout("verdict", "t", "v"), *(
+        block for anchor in anchors for block in (Heading(anchor, anchor), Paragraph("x " * 40))
+    )])  # fmt: skip
+    whole = len(to_markdown.render(document).encode())
+    assert left_out(to_markdown.render(document, whole - 1)) == ["diff-definitions"]
+    assert left_out(to_markdown.render(document, whole - 200)) == ["diff-definitions", "diff-all", "diff-links"]
 
 
 def test_a_section_that_the_order_does_not_name_goes_first() -> None:
@@ -108,7 +125,7 @@ def test_the_smallest_report_is_marker_verdict_notice_and_what_is_missing() -> N
     text = to_markdown.render(rich(), size)
     assert len(text.encode()) == size
     lines = [line for line in text.splitlines() if line]
-    assert lines[0] == to_markdown.MARKER
+    assert lines[0] == to_markdown.marker(rich())
     assert "KV transfer is 31 %" in lines[1]
     assert "Synthetic" in lines[3]
     assert lines[4].startswith(LEFT_OUT)
@@ -135,7 +152,7 @@ def test_bytes_count_not_characters() -> None:
 def test_names_of_ten_megabytes_fit_and_stay_neutral(size: int) -> None:
     text = to_markdown.render(huge(), size)
     assert len(text.encode()) <= size
-    assert text.count(to_markdown.MARKER) == 1
+    assert text.count(to_markdown.marker(huge())) == 1
     html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     assert html.count("<details>") == html.count("</details>") == text.count("<details>")
     assert "\u202e" not in text

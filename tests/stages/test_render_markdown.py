@@ -49,9 +49,25 @@ def shown(text: str) -> str:
 def test_marker_then_verdict(name: str) -> None:
     whole = ANALYSES[name]()
     text = to_markdown.render(build(whole))
-    assert text.splitlines()[0] == to_markdown.MARKER == "<!-- nsysparse:report -->"
+    assert text.splitlines()[0] == "<!-- nsysparse:report -->"
     assert text.splitlines()[1].startswith("### ")
     assert whole.verdict.text in shown(text).splitlines()[1]
+
+
+def test_a_document_has_a_marker_of_its_own_that_cannot_end_its_comment() -> None:
+    assert to_markdown.render(Document("t", "s", "g", [], marker="diff-x")).startswith("<!-- nsysparse:diff-x -->\n")
+    for word in ("", "a--b", "-a", "a-", "a -->", "A", "a\n", "a1"):
+        with pytest.raises(ValueError, match="no marker"):
+            Document("t", "s", "g", [], marker=word)
+
+
+def test_signs_of_a_mark_column_stay_signs() -> None:
+    table = Table("t", [Column(""), Column("a")], [[Cell(sign, tone="bad"), Cell("x")] for sign in "+\u2212~"], "t")
+    written = to_markdown.render(Document("t", "s", "g", [table]))
+    assert [line for line in shown(written).splitlines() if line in ("+", "\u2212", "~")] == ["+", "\u2212", "~"]
+    kinds = {token.type for token in tokens(written)}
+    assert "bullet_list_open" not in kinds
+    assert "s_open" not in kinds
 
 
 @pytest.mark.parametrize("name", ANALYSES)

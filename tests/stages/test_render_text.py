@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import factories
 import pytest
@@ -25,7 +26,7 @@ from nsysparse.document import (
 from nsysparse.render import to_text
 from nsysparse.render.marks import MOST_LEVELS, bar, levels
 from nsysparse.render.text_table import padded, width
-from nsysparse.sections import build
+from nsysparse.sections import build, build_summary
 
 ANALYSES: dict[str, Callable[[], Analysis]] = {
     "rich": factories.rich,
@@ -143,6 +144,14 @@ def test_words_wrap_where_they_do_not_fit_and_nothing_is_lost() -> None:
     text = text_of(Table("t", [Column("a"), Column("b")], [[Cell("k", kind="name"), Cell(words)]], "t"))
     assert all(width(line) <= 100 for line in text.splitlines())
     assert [word for word in text.split() if word.startswith("w")] == words.split()
+
+
+def test_texts_stand_where_names_are_empty_or_leave_no_room() -> None:
+    whole = factories.rich(requests=3, layers=2)
+    links = tuple(replace(link, src="", dst="", link_key="", transport="") for link in whole.links)
+    assert to_text.render(build_summary(replace(whole, links=links))).startswith("KV transfer is 31 %")
+    rates = tuple(replace(link, headline_gb_s=1e-39) for link in whole.links)
+    assert to_text.render(build(replace(whole, links=rates))).startswith("KV transfer is 31 %")
 
 
 def test_commands_stay_whole_so_that_they_can_be_copied() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 import factories
+import pair_scenes
 import pytest
 
 from nsysparse.document import Document
@@ -20,10 +21,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn() -> dict[str, Figure]:
-    return {figure.anchor: figure for figure in figures(build_review(factories.rich()))}
+    documents = (build_review(factories.rich()), pair_scenes.document())
+    return {figure.anchor: figure for document in documents for figure in figures(document)}
 
 
-@pytest.fixture(params=["links-chart", "layers-chart", "heatmap-chart"])
+@pytest.fixture(
+    params=["links-chart", "layers-chart", "heatmap-chart", "ranges-chart", "dumbbells-chart", "many", "pairs-heatmap"]
+)
 def figure(request: pytest.FixtureRequest) -> Figure:
     return drawn()[request.param]
 
@@ -78,6 +82,11 @@ def test_it_says_what_the_page_says_around_it() -> None:
     assert "peer wait" in texts("layers-chart")
     assert "Blank: not observed." in texts("heatmap-chart")
     assert texts("heatmap-chart").count("≤") == 6
+    for said in ("Throughput per link, GB/s", "main.sqlite", "40.0 GB/s → 32.0 GB/s, \u221220 % worse", "As measured."):
+        assert said in texts("ranges-chart").replace("\u00a0", " ")
+    assert "worse" in texts("dumbbells-chart")
+    assert "slower: +15 to +20 %" in texts("pairs-heatmap")
+    assert "Hatched: unknown." in texts("pairs-heatmap")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from importlib.resources import files
 from typing import get_args
 
 import factories
+import pair_scenes
 import pytest
 
 from nsysparse.document import Meaning, Tone
 from nsysparse.render import to_html
+from nsysparse.render.divergence import LOOKS
 from nsysparse.render.heat import SHADES
 from nsysparse.sections import build
 
@@ -33,17 +35,21 @@ def classes(markup: str) -> set[str]:
 @pytest.fixture(scope="module")
 def drawn() -> set[str]:
     made = (factories.rich, factories.unknown, factories.small, factories.sizeless, lambda: factories.rich(320, 2))
-    return {name for each in made for name in classes(to_html.render(build(each())))}
+    documents = [*(build(each()) for each in made), pair_scenes.document()]
+    return {name for each in documents for name in classes(to_html.render(each))}
 
 
 def possible() -> set[str]:
     """Classes that end in a kind of which not every one is in the samples, or that a script or another file uses."""
     by_meaning = {f"{start}-{meaning}" for start in ("mark", "on") for meaning in get_args(Meaning)}
-    by_tone = {f"{start}-{tone}" for start in ("dot", "band", "chip") for tone in get_args(Tone)}
-    others = {f"heat-{shade}" for shade in range(SHADES)} | {f"series-{place}" for place in range(6)} | {"by-6"}
+    by_tone = {f"{start}-{tone}" for start in ("dot", "band", "chip", "joint") for tone in get_args(Tone)}
+    others = (
+        {f"heat-{shade}" for shade in range(SHADES)} | set(LOOKS) | {f"series-{place}" for place in range(6)} | {"by-6"}
+    )
     by_script = {name for text in re.findall(r"\"([^\"\n]*)\"", SCRIPTS) for name in re.findall(r"[\w-]+", text)}
-    # A long sentence, a worse idea, a lower bound, a file of its own, a long prefill or queue, several views, a why.
-    rarely = {"stacks", "mark-worse", "pt-bound", "ground", "halo-in", "halo-queue", "switch", "why"}
+    # A long sentence, a worse idea, a lower bound, a file of its own, a long prefill or queue, several views, a why,
+    # a value beyond its axis.
+    rarely = {"stacks", "mark-worse", "pt-bound", "ground", "halo-in", "halo-queue", "switch", "why", "beyond"}
     return by_meaning | by_tone | others | by_script | rarely
 
 

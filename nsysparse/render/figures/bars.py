@@ -1,5 +1,7 @@
 """Horizontal bars from zero: throughput against both references, and the small bars that stand beside a number."""
 
+from collections.abc import Callable
+
 from markupsafe import Markup
 
 from nsysparse.document import Bar, BarChart, Meter
@@ -60,28 +62,30 @@ def throughput_bar(bar: Bar, end: float) -> Markup:
         x = at(bar.value)
         is_far = x > _LEFT_SHARE
         marks.append(label(x, 16, bar.text, anchor="end" if is_far else "start", look="lbl strong"))
-    marks += _references(bar, at(bar.line_rate or 0), at(bar.practical or 0))
+    marks += references(bar.practical, bar.line_rate, at, top=_BAR_TOP, bottom=_BAR_TOP + _BAR_HEIGHT)
     return chart(_BAR_ROW, *marks, label=f"{shortened(bar.label, 80)}: {bar.text}. {bar.verdict}".rstrip())
 
 
-def _references(bar: Bar, line: float, ceiling: float) -> list[Markup]:
-    bottom, text = _BAR_TOP + _BAR_HEIGHT, _BAR_TOP + _BAR_HEIGHT + 18
+def references(
+    practical: float | None, line_rate: float | None, at: Callable[[float], float], *, top: float, bottom: float
+) -> list[Markup]:
+    """Lines from above `top` to below `bottom` where the references lie, dashed and solid, and their names below."""
     marks = []
     names = []
-    if bar.practical:
-        marks.append(vertical(ceiling, _BAR_TOP - 1, bottom + 6, "pracref"))
-        names.append(f"ceiling {bar.practical:.3g}")
-    if bar.line_rate:
-        marks.append(vertical(line, _BAR_TOP - 1, bottom + 6, "lineref"))
-        names.append(f"line rate {bar.line_rate:.4g}")
+    if practical:
+        marks.append(vertical(at(practical), top - 1, bottom + 6, "pracref"))
+        names.append(f"ceiling {practical:.3g}")
+    if line_rate:
+        marks.append(vertical(at(line_rate), top - 1, bottom + 6, "lineref"))
+        names.append(f"line rate {line_rate:.4g}")
     if not names:
         return []
-    right = max(line, ceiling)
+    right = max(at(line_rate or 0), at(practical or 0))
     is_right = right > 100 - _RIGHT_SHARE
     marks.append(
         label(
             right,
-            text,
+            bottom + 18,
             " · ".join(names),
             anchor="end" if is_right else "start",
             look="lbl ref",

@@ -15,9 +15,14 @@ def ticks(top: float, most: int = 4) -> list[float]:
     """Round numbers from zero to `top`, without zero: the axis line says it."""
     if top <= 0:
         return []
-    step = 10.0 ** math.floor(math.log10(top / most))
-    step *= next(factor for factor in (1, 2, 2.5, 5, 10) if top / (step * factor) <= most)
+    step = round_step(top, most)
     return [place * step for place in range(1, int(top / step + 1e-9) + 1)]
+
+
+def round_step(span: float, most: int = 4) -> float:
+    """The least round number of which no more than `most` fit into `span`."""
+    step = 10.0 ** math.floor(math.log10(span / most))
+    return step * next(factor for factor in (1, 2, 2.5, 5, 10) if span / (step * factor) <= most)
 
 
 def usual_top(values: Sequence[float], share: float = 0.95, room: float = 1.25) -> float:

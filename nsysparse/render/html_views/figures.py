@@ -35,7 +35,7 @@ from nsysparse.render.figures import (
     throughput_bar,
     way,
 )
-from nsysparse.render.heat import picture, shade_limits
+from nsysparse.render.heat import picture, shade_key, unseen
 from nsysparse.render.html_views.base import LONGEST_NAME, LONGEST_TITLE, View, fields_of, said, view
 from nsysparse.render.html_views.tables import cell_view
 from nsysparse.render.names import shortened, unbroken, visible
@@ -160,7 +160,9 @@ def _(block: Heatmap) -> View:
         "rows": len(block.y),
         "across": f"{len(block.x):,} {visible(block.x_title)}{_range(block.x_labels)}",
         "down": f"{visible(block.y_title)} {shortened(block.y[0], 20)} to {shortened(block.y[-1], 20)}",
-        "limits": shade_limits(first),
+        "key": [{"look": look, "label": visible(label)} for look, label in shade_key(first)],
+        "goes_both_ways": first.middle is not None,
+        "unseen": visible(unseen(first)),
         "svg": picture(block),
     }
 

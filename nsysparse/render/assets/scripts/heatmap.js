@@ -4,8 +4,12 @@ all(".heatbox").forEach((box) => {
   let shown = 0, wired = false;
   const start = () => {
     const figure = known.figures[shown], narrow = box.clientWidth < 560, trace = figure.data[0];
-    trace.colorscale = [0, 1, 2, 3, 4, 5].map((shade) => [shade / 5, token("heat-" + shade)]);
-    trace.showscale = !narrow;
+    // A scale that goes both ways has steps, and the page has their key below; another has shades that blend.
+    const steps = figure.layout.meta && figure.layout.meta.steps, key = one(".scale", box.parentNode);
+    if (key) key.hidden = !steps;
+    box.classList.toggle("unknown-hatched", Boolean(steps));
+    trace.colorscale = steps ? steps.map(([end, shade]) => [end, token(shade)]) : [0, 1, 2, 3, 4, 5].map((shade) => [shade / 5, token("heat-" + shade)]);
+    trace.showscale = !narrow && !(steps && key);
     trace.colorbar = Object.assign(trace.colorbar || {}, { thickness: 12, outlinewidth: 0, len: 1, xpad: 16, ypad: 0, ticklen: 4, tickcolor: token("line") });
     const titled = (axis) => ({ title: Object.assign({}, axis.title, { font: typeface(), standoff: 10 }), tickcolor: token("line"), ticklen: 4 });
     if (trace.colorbar.title) trace.colorbar.title.font = typeface();

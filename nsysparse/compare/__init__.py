@@ -1,0 +1,111 @@
+"""Two runs held against each other: what changed, by how much, and whether that is more than noise.
+
+measures   what can be compared, and how it is read from an analysis
+matching   which file, link and request of one run is which of the other
+judging    whether a change counts
+rows       changes of links, layers and requests; axes: what is drawn of both
+notes      what differs beside the transfers
+gates      conditions under which the comparison fails
+outcome    the one answer
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from nsysparse import __version__
+from nsysparse.analysis import Analysis
+from nsysparse.compare import axes
+from nsysparse.compare.gates import Condition, answer, parse
+from nsysparse.compare.judging import Rules
+from nsysparse.compare.matching import links_of, match_links, match_requests, match_traces
+from nsysparse.compare.measures import RUN
+from nsysparse.compare.notes import prompts_differ, remarks
+from nsysparse.compare.outcome import outcome
+from nsysparse.compare.rows import is_unknown, moved, of_layers, of_links, of_requests, of_run
+from nsysparse.comparison import Change, Compared, Comparison, Requests, Side
+
+__all__ = ["Condition", "Rules", "compare", "parse"]
+
+
+def compare(
+    bases: Sequence[Analysis],
+    candidate: Analysis,
+    rules: Rules | None = None,
+    conditions: Sequence[Condition] = (),
+) -> Comparison:
+    """Hold a candidate against one or several base runs.
+
+    Args:
+        bases: At least one; of several each value is the median, and their spread is noise.
+        candidate: What is judged.
+        rules: What counts as a change.
+        conditions: Gates, from `parse`.
+    """
+    rules = rules or Rules()
+    first = bases[0]
+    traces = [match_traces(base, candidate) for base in bases]
+    is_sole = len(candidate.traces) == 1
+    names = {trace.trace_id: "" if is_sole else trace.trace_id for trace in candidate.traces}
+    ours = [_common(each.names, names) for each in traces]
+    theirs = links_of(candidate, names)
+    partners = [match_links(links_of(base, each), theirs) for base, each in zip(bases, ours, strict=True)]
+    match = match_requests(bases, candidate)
+    links, layers = of_links(partners, theirs, rules), of_layers(bases, candidate, rules)
+    requests = of_requests(match, bases, candidate, rules)
+    run = of_run(bases, candidate, rules)
+    if prompts_differ(first, candidate, rules.noise):
+        run = [replace(each, decides=each.decides and not RUN[each.metric].of_requests) for each in run]
+    found = outcome(run, links, layers, requests, is_same=all(base == candidate for base in bases))
+    asked = of_run(bases, candidate, rules, [each.metric for each in conditions if each.scope == "run"])
+    return Comparison(
+        nsysparse=__version__,
+        verdict=found,
+        base=_side(bases),
+        candidate=_side([candidate]),
+        base_run_count=len(bases),
+        noise=rules.noise,
+        min_samples=rules.min_samples,
+        comparability=remarks(first, candidate, traces[0], partners[0], match, rules.noise),
+        gates=tuple(answer(each, _of(each, asked, links, layers), found, rules) for each in conditions),
+        metrics=tuple(run),
+        links=moved(links, rules.noise),
+        layers=moved(layers, rules.noise),
+        requests=Requests(
+            match.by,
+            match.note,
+            len(first.requests),
+            len(candidate.requests),
+            len(match.ids),
+            moved(requests, rules.noise),
+        ),
+        compared=Compared(*(sum(not is_unknown(each) for each in rows) for rows in (run, links, layers, requests))),
+        spreads=axes.spreads(first, candidate),
+        link_pairs=axes.link_pairs(partners[0], theirs),
+        layer_curves=axes.layer_curves(first, candidate),
+        cells=axes.cells(first, candidate, match),
+    )
+
+
+def _common(matched: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    return {ours: names[theirs] for ours, theirs in matched.items()}
+
+
+def _of(
+    condition: Condition, asked: Sequence[Change], links: Sequence[Change], layers: Sequence[Change]
+) -> list[Change]:
+    """The changes that a gate is about."""
+    rows = {"run": asked, "link": links, "layer": layers}.get(condition.scope, ())
+    return [each for each in rows if each.metric == condition.metric]
+
+
+def _side(runs: Sequence[Analysis]) -> Side:
+    first = runs[0]
+    return Side(
+        files=tuple(tuple(trace.file for trace in run.traces) for run in runs),
+        nsysparse=first.nsysparse,
+        state=first.verdict.state,
+        value=first.verdict.value,
+        text=first.verdict.text,
+        settings=first.settings,
+        notice=first.notice,
+    )

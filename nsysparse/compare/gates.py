@@ -1,0 +1,194 @@
+"""Conditions under which a comparison fails, as users write them: `wire_gb_s.p50<-5%`.
+
+A limit with a sign is of the change, in percent of the base's value or in the metric's unit; without one it is of the
+candidate's own value. `layer.` or `link.` before a metric asks it of every layer or link. `regressed` is the verdict.
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from nsysparse.analysis import Layer, Link
+from nsysparse.compare.judging import Rules, too_few
+from nsysparse.compare.measures import LAYERS, LINKS, RUN, SHARE, STATISTICS, Measure
+from nsysparse.compare.wording import amount, called, difference, percent
+from nsysparse.comparison import IMPROVED, MIXED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change, Gate, Outcome
+from nsysparse.errors import UsageError
+
+_FORM = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*([+\u2212-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*(%|[A-Za-z/]*)\s*")
+_EXAMPLES = "Say for instance 'wire_gb_s.p50<-5%', 'kv_gap_ms.p99>+10%', 'kv_gap_share.p90>0.20' or 'regressed'."
+_OF_ALL: Mapping[str, Mapping[str, Measure[Layer] | Measure[Link]]] = {
+    "layer": {each.name: each for each in LAYERS},
+    "link": {each.name: each for each in LINKS},
+}
+_LONGEST = 200
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
+    {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A gate, understood.
+
+    Attributes:
+        expression: As it was written.
+        scope: `run`, `layer`, `link`, or `verdict`.
+        metric: Of the scope; empty for `verdict`.
+        operator: `<`, `>`, `<=` or `>=`: where it holds, the gate fails.
+        limit: A share of the base's value where `is_relative`, else in the metric's unit.
+        is_change: Whether it is of the change, not of the candidate's own value.
+        is_relative: Whether the change is taken relative to the base.
+    """
+
+    expression: str
+    scope: str
+    metric: str = ""
+    operator: str = ""
+    limit: float = 0.0
+    is_change: bool = False
+    is_relative: bool = False
+
+
+def parse(expression: str) -> Condition:
+    """A gate as it is written.
+
+    Raises:
+        UsageError: It is none, or its metric does not exist; the nearest names stand in the message.
+    """
+    shown = expression[:_LONGEST]
+    if expression.strip() == REGRESSED:
+        return Condition(expression.strip(), "verdict")
+    found = _FORM.fullmatch(expression)
+    if found is None:
+        raise UsageError(f"--fail-on {shown}: is no condition.", _EXAMPLES)
+    named, comparison, sign, number, unit = found.groups()
+    scope, metric, of = _metric(named, shown)
+    is_change = bool(sign)
+    if unit not in ("", "%", of):
+        raise UsageError(f"--fail-on {shown}: {named} is in {of or 'no unit'}.", f"Write the limit in {of}, or in %.")
+    if unit == "%" and not is_change and of != SHARE:
+        raise UsageError(
+            f"--fail-on {shown}: {number} % of what?",
+            f"For a change of {number} % write {named}{comparison}{'-' if '<' in comparison else '+'}{number}%.",
+        )
+    limit = float(number) * (-1 if sign in ("-", "\u2212") else 1)
+    is_relative = is_change and unit == "%"
+    return Condition(
+        expression.strip(), scope, metric, comparison, limit / 100 if unit == "%" else limit, is_change, is_relative
+    )
+
+
+def _metric(named: str, shown: str) -> tuple[str, str, str]:
+    """Scope, metric and unit of what was named."""
+    scope, point, rest = named.partition(".")
+    if point and scope in _OF_ALL:
+        known = _OF_ALL[scope]
+        if rest in known:
+            return scope, rest, known[rest].unit
+        raise _unknown(named, [f"{scope}.{name}" for name in known], shown)
+    if named in RUN:
+        return "run", named, RUN[named].unit
+    if f"{named}.p50" in RUN:
+        ways = ", ".join(f"{named}.{each}" for each in STATISTICS)
+        raise UsageError(f"--fail-on {shown}: which statistic of {named}?", f"Say one of {ways}.")
+    raise _unknown(named, [*RUN, *(f"{scope}.{name}" for scope, known in _OF_ALL.items() for name in known)], shown)
+
+
+def _unknown(named: str, known: Sequence[str], shown: str) -> UsageError:
+    nearest = get_close_matches(named, known, n=3, cutoff=0.4)
+    guess = f" Did you mean {', '.join(nearest)}?" if nearest else ""
+    return UsageError(
+        f"--fail-on {shown}: there is no metric called {named[:_LONGEST]}.{guess}",
+        "docs/reference/diff-json.md lists all of them.",
+    )
+
+
+def answer(condition: Condition, changes: Sequence[Change], outcome: Outcome, rules: Rules) -> Gate:
+    """Whether a gate holds: it fails where any layer or link fails it, and is open where none does but one may.
+
+    Args:
+        condition: The gate.
+        changes: Of its metric: one of the run, or one for every layer or link.
+        outcome: The comparison's verdict.
+        rules: What counts as a change.
+    """
+    if condition.scope == "verdict":
+        passed = {REGRESSED: False, MIXED: False, IMPROVED: True, UNCHANGED: True}.get(outcome.state)
+        return Gate(condition.expression, None, passed, "" if passed else outcome.text)
+    answers = [_answer(condition, change, rules) for change in changes]
+    if not answers:
+        return Gate(condition.expression, None, None, f"there is no {condition.scope} to ask it of")
+    for passed in (False, None, True):
+        if alike := [each for each in answers if each.passed is passed]:
+            return max(alike, key=lambda each: abs(each.value or 0.0))
+    raise AssertionError("a gate has one of three answers")
+
+
+def _answer(condition: Condition, change: Change, rules: Rules) -> Gate:
+    where = f"{condition.scope} {called(change.subject)}: " if change.subject else ""
+
+    def told(value: float | None, passed: bool | None, reason: str = "") -> Gate:  # noqa: FBT001 (one of three answers)
+        return Gate(condition.expression, value, passed, f"{where}{reason}" if reason else "")
+
+    if why := _unanswerable(condition, change, rules):
+        return told(None, None, why)
+    value, low, high = _range(condition, change)
+    ends = [_holds(condition, each) for each in (low, value, high)]
+    shown = None if math.isinf(value) else value
+    if not any(ends):
+        return told(shown, True)
+    if condition.is_change and abs(change.delta or 0.0) <= (change.floor or 0.0) and change.floor_basis != "clocks":
+        return told(shown, True, change.reason or "within noise")
+    if not all(ends):
+        return told(shown, None, f"{_said(condition, change, value)}, which clocks leave open")
+    return told(shown, False, _said(condition, change, value))
+
+
+def _unanswerable(condition: Condition, change: Change, rules: Rules) -> str:
+    """Why a gate cannot be answered; the candidate's own value needs nothing of the base."""
+    if condition.is_change:
+        return change.reason if change.verdict == NOT_COMPARABLE else ""
+    if change.candidate is None:
+        return change.reason or "unknown in the candidate"
+    return too_few({"the candidate": change.candidate_count}, rules.min_samples)
+
+
+def _range(condition: Condition, change: Change) -> tuple[float, float, float]:
+    """What the limit is held against, with the least and the most that clocks allow."""
+    base, candidate = change.base or 0.0, change.candidate or 0.0
+    ours, theirs = change.base_doubt, change.candidate_doubt
+    if not condition.is_change:
+        return candidate, candidate - theirs, candidate + theirs
+    if not condition.is_relative:
+        return candidate - base, candidate - base - ours - theirs, candidate - base + ours + theirs
+    return (
+        _relative(base, candidate),
+        _relative(base + ours, max(0.0, candidate - theirs)),
+        _relative(max(0.0, base - ours), candidate + theirs),
+    )
+
+
+def _relative(base: float, candidate: float) -> float:
+    """The change as a share of the base; from nothing to something it is beyond any share."""
+    if base:
+        return (candidate - base) / base
+    return math.inf if candidate else 0.0
+
+
+def _holds(condition: Condition, value: float) -> bool:
+    compare: Callable[[float, float], bool] = _OPERATORS[condition.operator]
+    return compare(value, condition.limit)
+
+
+def _said(condition: Condition, change: Change, value: float) -> str:
+    """The value in words, as the gate takes it."""
+    if condition.is_relative:
+        return f"{percent(value)}, from {amount(change.base, change.unit)} to {amount(change.candidate, change.unit)}"
+    if condition.is_change:
+        return f"changed by {difference(value, change.unit)}"
+    return f"is {amount(value, change.unit)}"

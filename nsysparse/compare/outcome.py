@@ -1,0 +1,135 @@
+"""The one answer of a comparison, in a sentence: what got worse or better, where, and by how much."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+
+from nsysparse.compare.measures import RUN
+from nsysparse.compare.wording import amount, called, percent, relative
+from nsysparse.comparison import (
+    IMPROVED,
+    MIXED,
+    NOT_COMPARABLE,
+    REGRESSED,
+    UNCHANGED,
+    Change,
+    Outcome,
+)
+from nsysparse.units import counted
+
+_MOST = 3
+_STATES = {
+    IMPROVED: "Transfer improved",
+    REGRESSED: "Transfer regressed",
+    MIXED: "Transfer got better in part and worse in part",
+}
+
+
+def outcome(
+    run: Sequence[Change],
+    links: Sequence[Change],
+    layers: Sequence[Change],
+    requests: Sequence[Change],
+    *,
+    is_same: bool,
+) -> Outcome:
+    """The verdict over all changes that decide.
+
+    Args:
+        run: Of the whole run.
+        links: Of links, all of them.
+        layers: Of layers, all of them.
+        requests: Of requests or classes of prompt lengths, all of them.
+        is_same: Whether both sides are one and the same analysis.
+    """
+    deciding = [each for each in (*run, *links, *layers, *requests) if each.decides]
+    counts = Counter(each.verdict for each in deciding)
+    state = _state(counts)
+    return Outcome(
+        state,
+        _text(state, run, links, layers, requests, counts, is_same=is_same),
+        counts[IMPROVED],
+        counts[REGRESSED],
+        counts[UNCHANGED],
+        counts[NOT_COMPARABLE],
+    )
+
+
+def _state(counts: Counter[str]) -> str:
+    if counts[IMPROVED] and counts[REGRESSED]:
+        return MIXED
+    return next((each for each in (REGRESSED, IMPROVED, UNCHANGED) if counts[each]), NOT_COMPARABLE)
+
+
+def _text(
+    state: str,
+    run: Sequence[Change],
+    links: Sequence[Change],
+    layers: Sequence[Change],
+    requests: Sequence[Change],
+    counts: Counter[str],
+    *,
+    is_same: bool,
+) -> str:
+    if is_same:
+        return "Nothing changed: both sides are the same analysis."
+    if state == NOT_COMPARABLE:
+        why = next((each.reason for each in run if each.decides and each.reason), "nothing was measured in both")
+        return f"The runs cannot be compared: {why}."
+    if state == UNCHANGED:
+        rest = f"; {counts[NOT_COMPARABLE]:,} more could not be compared" if counts[NOT_COMPARABLE] else ""
+        return f"No change beyond noise in {counted(counts[UNCHANGED], 'deciding value')}{rest}."
+    clauses = []
+    for verdict in (REGRESSED, IMPROVED):
+        told = _clauses(verdict, run, links, layers, requests)
+        lead = "worse: " if verdict == REGRESSED else "better: "
+        if told:
+            clauses.append(f"{lead if state == MIXED else ''}{'; '.join(told[:_MOST])}")
+    return f"{_STATES[state]}: {'. '.join(clauses)}." if state != MIXED else f"{_STATES[state]}; {'. '.join(clauses)}."
+
+
+def _clauses(
+    verdict: str,
+    run: Sequence[Change],
+    links: Sequence[Change],
+    layers: Sequence[Change],
+    requests: Sequence[Change],
+) -> list[str]:
+    """What has the verdict, what says most first: the run's values, then layers and links."""
+
+    def those(changes: Sequence[Change]) -> list[Change]:
+        return [each for each in changes if each.decides and each.verdict == verdict]
+
+    of_run = [f"{_lowered(RUN[each.metric].title)} {_moved(each)}" for each in those(run)]
+    of_layers = _layers(those(layers))
+    of_links = [f"{each.metric} of {called(each.subject)} {_moved(each)}" for each in those(links)]
+    of_requests = [f"{each.metric} of {called(each.subject)} {_moved(each)}" for each in those(requests)]
+    return [*of_run[:1], *of_layers, *of_run[1:], *of_links, *of_requests]
+
+
+def _moved(change: Change) -> str:
+    by = percent(relative(change.base, change.candidate))
+    arrow = f"{amount(change.base, change.unit)} \u2192 {amount(change.candidate, change.unit)}"
+    return f"{arrow} ({by})" if by else arrow
+
+
+def _lowered(title: str) -> str:
+    """A title within a sentence; an abbreviation keeps its capitals."""
+    return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
+
+
+def _layers(changes: Sequence[Change]) -> list[str]:
+    """Layers as ranges, with the least and the most that they changed by."""
+    if not changes:
+        return []
+    by = [relative(each.base, each.candidate) or 0.0 for each in changes]
+    ends = sorted({percent(min(by, key=abs)), percent(max(by, key=abs))}, key=len)
+    numbers = sorted(int(each.subject) for each in changes)
+    noun = "layer" if len(numbers) == 1 else "layers"
+    return [f"wire rate of {noun} {ranges(numbers)} by {' to '.join(ends)}"]
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Sorted whole numbers as ranges: `3, 10-20`, with en dashes."""
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}\u2013{run[-1]}" for run in runs)

@@ -1,0 +1,52 @@
+"""Values and changes in words, by their unit: `39.5 GB/s`, `-20.1 %`, `+4.2 points`."""
+
+from nsysparse.units import NS_PER_MS, UNKNOWN, human_bytes, human_ns, human_rate, human_share, significant
+
+_MINUS = "\u2212"
+_SAME = 5e-4
+"""A share that shows as 0.0 %."""
+_LONGEST, _TAIL = 60, 8
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A value with its unit."""
+    if value is None:
+        return UNKNOWN
+    if unit == "share":
+        return human_share(value)
+    if unit == "GB/s":
+        return human_rate(value)
+    if unit == "ms":
+        return human_ns(round(value * NS_PER_MS))
+    if unit == "B":
+        return human_bytes(round(value))
+    return f"{value:,.0f}"
+
+
+def difference(delta: float | None, unit: str) -> str:
+    """A difference with its sign and unit; shares differ in points."""
+    if delta is None:
+        return UNKNOWN
+    sign = "+" if delta > 0 else _MINUS if delta < 0 else ""
+    if unit == "share":
+        return f"{sign}{significant(abs(delta) * 100)} points"
+    return f"{sign}{amount(abs(delta), unit)}"
+
+
+def percent(change: float | None) -> str:
+    """A relative change: `+10.0 %`, `-5.3 %`; empty where there is none to tell, as from nothing."""
+    if change is None or change in (float("inf"), float("-inf")):
+        return ""
+    if abs(change) < _SAME:
+        return "0 %" if not change else f"{'+' if change > 0 else _MINUS}<0.1 %"
+    return f"{'+' if change > 0 else _MINUS}{abs(change) * 100:,.1f} %"
+
+
+def relative(base: float | None, candidate: float | None) -> float | None:
+    """The change as a share of the base's value."""
+    return None if candidate is None or not base else (candidate - base) / base
+
+
+def called(name: str) -> str:
+    """A name within a sentence, cut in the middle; the rows have it whole."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - _TAIL - 1]}\u2026{name[-_TAIL:]}"

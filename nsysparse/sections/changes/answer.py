@@ -1,0 +1,121 @@
+"""The comparison's verdict, what to know before believing it, and the gates it was asked."""
+
+from nsysparse.comparison import (
+    IMPROVED,
+    MIXED,
+    NOT_COMPARABLE,
+    REGRESSED,
+    UNCHANGED,
+    Comparison,
+    Gate,
+)
+from nsysparse.document import Block, Callout, Cell, Column, Heading, Paragraph, Table, Tone
+from nsysparse.units import counted
+
+_STATES: dict[str, tuple[str, Tone]] = {
+    IMPROVED: ("improved", "good"),
+    REGRESSED: ("regressed", "bad"),
+    MIXED: ("better and worse", "doubt"),
+    UNCHANGED: ("no change", "good"),
+    NOT_COMPARABLE: ("not comparable", "muted"),
+}
+_ANSWERS: dict[bool | None, tuple[str, Tone]] = {
+    True: ("passed", "good"),
+    False: ("failed", "bad"),
+    None: ("not answerable", "doubt"),
+}
+_MOST_REMARKS = 3
+
+
+def headline(comparison: Comparison) -> str:
+    """The verdict in the few words of a window title."""
+    return f"Transfer: {_STATES[comparison.verdict.state][0]}"
+
+
+def verdict(comparison: Comparison) -> list[Block]:
+    """The answer, and what is synthetic."""
+    found = comparison.verdict
+    title, tone = _STATES[found.state]
+    blocks: list[Block] = [Callout("verdict", title, found.text, tone, note=_basis(comparison))]
+    notices = {side.notice.message for side in (comparison.base, comparison.candidate) if side.notice}
+    told = [Callout("notice", "synthetic", f"{each[:1].upper()}{each[1:]}", "doubt") for each in sorted(notices)]
+    return [*blocks, *told]
+
+
+def _basis(comparison: Comparison) -> str:
+    found = comparison.verdict
+    parts = [
+        f"{found.regressed_count:,} worse",
+        f"{found.improved_count:,} better",
+        f"{found.unchanged_count:,} unchanged",
+        f"{found.not_comparable_count:,} not comparable",
+        f"changes count from {comparison.noise * 100:.4g} % on",
+    ]
+    if comparison.base_run_count > 1:
+        parts.append(f"base is the median of {comparison.base_run_count:,} runs")
+    return " \u00b7 ".join(parts)
+
+
+def gates(comparison: Comparison) -> list[Block]:
+    """Every gate with its answer; nothing where none was asked."""
+    if not comparison.gates:
+        return []
+    columns = [Column("Gate"), Column("Answer"), Column("Why")]
+    rows = [
+        [Cell(gate.expression, kind="name"), Cell(_answer(gate)[0], tone=_answer(gate)[1]), Cell(_reason(gate))]
+        for gate in sorted(comparison.gates, key=_urgent)
+    ]
+    return [Heading("Gates", "diff-gates"), Table("Gates", columns, rows, "diff-gates-table")]
+
+
+def _answer(gate: Gate) -> tuple[str, Tone]:
+    return _ANSWERS[gate.passed]
+
+
+def _urgent(gate: Gate) -> tuple[int, str]:
+    """Failed before unanswered before passed."""
+    return (False, None, True).index(gate.passed), gate.expression
+
+
+def _reason(gate: Gate) -> str:
+    return f"{gate.reason[:1].upper()}{gate.reason[1:]}" if gate.reason else ""
+
+
+def gates_said(comparison: Comparison) -> list[Block]:
+    """The gates in a sentence, for where the table is folded or there is no room for it."""
+    failed = [gate for gate in comparison.gates if gate.passed is False]
+    unanswered = [gate for gate in comparison.gates if gate.passed is None]
+    blocks: list[Block] = []
+    if failed:
+        said = "; ".join(f"{gate.expression} ({gate.reason})" for gate in failed)
+        blocks.append(Paragraph(f"{counted(len(failed), 'gate')} failed: {said}", "bad"))
+    if unanswered:
+        said = "; ".join(f"{gate.expression} ({gate.reason})" for gate in unanswered)
+        blocks.append(Paragraph(f"{counted(len(unanswered), 'gate')} cannot be answered: {said}", "doubt"))
+    if comparison.gates and not failed and not unanswered:
+        blocks.append(Paragraph(f"{counted(len(comparison.gates), 'gate')} passed.", "good"))
+    return blocks
+
+
+def first_remarks(comparison: Comparison) -> list[Block]:
+    """What to know first, in a sentence each."""
+    shown = comparison.comparability[:_MOST_REMARKS]
+    if not shown:
+        return []
+    more = len(comparison.comparability) - len(shown)
+    rest = f" {counted(more, 'more difference')}." if more else ""
+    said = ". ".join(f"{each.message[:1].upper()}{each.message[1:]}" for each in shown)
+    return [Paragraph(f"Before comparing: {said}.{rest}", "doubt")]
+
+
+def comparability(comparison: Comparison) -> list[Block]:
+    """All that differs beside the transfers."""
+    heading = Heading("Before comparing", "diff-comparability")
+    if not comparison.comparability:
+        return [heading, Paragraph("Nothing else differs: same GPUs, settings, links, layers and requests.")]
+    columns = [Column("What differs"), Column("")]
+    rows = [
+        [Cell(each.code.replace("-", " ")), Cell(f"{each.message[:1].upper()}{each.message[1:]}")]
+        for each in comparison.comparability
+    ]
+    return [heading, Table("What else differs", columns, rows, "diff-comparability-table")]

@@ -1,0 +1,22 @@
+"""All metrics of the run, changed or not, with the reason why one was not compared."""
+
+from nsysparse.comparison import Comparison
+from nsysparse.document import Block, Column, Heading, Table
+from nsysparse.sections.changes.rows import all_rows
+
+
+def build(comparison: Comparison) -> list[Block]:
+    """One table, in the order of the metrics."""
+    columns = [
+        Column(""),
+        Column("Metric"),
+        Column("Base", "right"),
+        Column("Candidate", "right"),
+        Column("\u0394", "right"),
+        Column("\u0394 %", "right"),
+        Column("Verdict"),
+        Column("Observations", "right", minor=True),
+        Column("Why", minor=True),
+    ]
+    rows = all_rows(comparison.metrics)
+    return [Heading("All metrics", "diff-all"), Table("All metrics", columns, rows, "diff-all-table", folded=True)]

@@ -1,0 +1,105 @@
+"""Changes as tables: a mark, what changed, both values and the difference, one row each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from nsysparse.compare.measures import LAYERS, LENGTHS, LINKS, REQUESTS, RUN
+from nsysparse.compare.wording import amount, difference, percent, relative
+from nsysparse.comparison import CHANGED, IMPROVED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change
+from nsysparse.document import Cell, CellKind, Column, Table, Tone
+from nsysparse.units import UNKNOWN, counted
+
+MARKS: Mapping[str, str] = MappingProxyType(
+    {IMPROVED: "+", REGRESSED: "\u2212", CHANGED: "~", UNCHANGED: "", NOT_COMPARABLE: "?"}
+)
+"""Before each row: better, worse, changed where neither is better, cannot be compared."""
+TONES: Mapping[str, Tone] = MappingProxyType(
+    {IMPROVED: "good", REGRESSED: "bad", CHANGED: "plain", UNCHANGED: "muted", NOT_COMPARABLE: "doubt"}
+)
+_TITLES: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: measure.title for name, measure in RUN.items()},
+        **{measure.name: measure.title for measure in LAYERS},
+        **{measure.name: measure.title for measure in LINKS},
+        **{measure.name: measure.title for measure in REQUESTS},
+        **{measure.name: measure.title for measure in LENGTHS},
+    }
+)
+
+
+def title(change: Change) -> str:
+    """What changed, as people call it."""
+    return _TITLES[change.metric]
+
+
+def moved_table(
+    caption: str, changes: Sequence[Change], anchor: str, most: int, subject: str = "", kind: CellKind = "name"
+) -> Table:
+    """What moved most, as many rows as fit.
+
+    Args:
+        caption: Of the table.
+        changes: What moved most first.
+        anchor: Of the table.
+        most: Rows.
+        subject: Title of the column that says whose each row is; without one there is none.
+        kind: Whether subjects are names of the trace, or words.
+    """
+    shown = changes[:most]
+    more = len(changes) - len(shown)
+    columns = [
+        Column(""),
+        *([Column(subject)] if subject else []),
+        Column("Metric"),
+        Column("Base", "right"),
+        Column("Candidate", "right"),
+        Column("\u0394", "right"),
+        Column("\u0394 %", "right"),
+        *([Column("Why", minor=True)] if any(each.reason for each in shown) else []),
+    ]
+    has_why = len(columns) > len(_row(shown[0], subject, kind)) if shown else False
+    rows = [[*_row(each, subject, kind), *([Cell(_why(each))] if has_why else [])] for each in shown]
+    dropped = f"{counted(more, 'more row')} moved less; the JSON output has all." if more else ""
+    return Table(caption, columns, rows, anchor, dropped)
+
+
+def _row(change: Change, subject: str, kind: CellKind) -> list[Cell]:
+    by = relative(change.base, change.candidate)
+    tone = TONES[change.verdict]
+    return [
+        Cell(MARKS[change.verdict], sort=change.verdict, title=change.verdict, tone=tone),
+        *([Cell(change.subject, sort=_order(change.subject), kind=kind)] if subject else []),
+        Cell(title(change), sort=change.metric),
+        _value(change.base, change),
+        _value(change.candidate, change),
+        Cell(difference(change.delta, change.unit) if change.delta is not None else "", sort=change.delta, tone=tone),
+        Cell(percent(by), sort=by, tone=tone),
+    ]
+
+
+def _value(value: float | None, change: Change) -> Cell:
+    return Cell(UNKNOWN, tone="muted") if value is None else Cell(amount(value, change.unit), sort=value)
+
+
+def _order(subject: str) -> float | str:
+    """Layers sort by number."""
+    return float(subject) if subject.isascii() and subject.isdigit() else subject
+
+
+def _why(change: Change) -> str:
+    return f"{change.reason[:1].upper()}{change.reason[1:]}" if change.reason else ""
+
+
+def all_rows(changes: Iterable[Change]) -> list[list[Cell]]:
+    """Every change with its verdict and reason, for the table that holds all of them."""
+    return [
+        [*_row(each, "", "words"), Cell(each.verdict, tone=TONES[each.verdict]), Cell(_samples(each)), Cell(_why(each))]
+        for each in changes
+    ]
+
+
+def _samples(change: Change) -> str:
+    """Of how many observations both are; a sum is of none."""
+    if change.base_count is None and change.candidate_count is None:
+        return ""
+    return " / ".join("\u2013" if each is None else f"{each:,}" for each in (change.base_count, change.candidate_count))
