@@ -193,11 +193,9 @@ def config_page() -> Iterator[str]:
         yield from _table(titles, (_key_row(key, option, reading) for key, option in sorted(known.items())))
 
 
-def _key_row(
-    key: str, option: click.Option | None, reading: Mapping[str, Mapping[str, click.Option]]
-) -> tuple[str, ...]:
+def _key_row(key: str, option: click.Option, reading: Mapping[str, Mapping[str, click.Option]]) -> tuple[str, ...]:
     readers = ", ".join(f"`{name}`" for name, known in reading.items() if key in known)
-    return (f"`{key}`", f"`{keys.variable(key)}`", "" if option is None else _takes(option), readers)
+    return (f"`{key}`", f"`{keys.variable(key)}`", _takes(option), readers)
 
 
 def _takes(option: click.Option) -> str:

@@ -40,7 +40,7 @@ def checked(file: ConfigFile) -> dict[str, object]:
 def _values(
     file: ConfigFile,
     table: Mapping[str, object],
-    known: Mapping[str, click.Option | None],
+    known: Mapping[str, click.Option],
     prefix: str,
     elsewhere: Mapping[str, str],
 ) -> dict[str, object]:
@@ -52,8 +52,7 @@ def _values(
             _refuse(where, key, known, elsewhere)
         if key in found:
             raise UsageError(f"{where}: is set twice, with - and with _.", "Leave one out.")
-        option = known[key]
-        found[key] = value if option is None else _value(option, key, value, where, file.path.parent)
+        found[key] = _value(known[key], key, value, where, file.path.parent)
     return found
 
 

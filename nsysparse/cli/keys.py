@@ -7,9 +7,6 @@ import click
 
 DIFF = "diff"
 _SHARED_BY = "report"
-_DIFF_KEYS = ("fail_on", "noise_floor", "min_samples")
-"""What `diff` has beside the options of `report`, for as long as it is no command here."""
-
 _OF_ONE_RUN = "says what one run writes"
 REFUSED: Mapping[str, str] = {
     "output": _OF_ONE_RUN,
@@ -37,12 +34,8 @@ def shared() -> dict[str, click.Option]:
     return _settable(_SHARED_BY)
 
 
-def tables() -> dict[str, dict[str, click.Option | None]]:
-    """What stands in tables: by the name of a command the keys of its own, with their options where they exist."""
-    from nsysparse.cli import COMMANDS
-
-    if DIFF not in COMMANDS:
-        return {DIFF: dict.fromkeys(_DIFF_KEYS)}
+def tables() -> dict[str, dict[str, click.Option]]:
+    """What stands in tables: by the name of a command the options that are only its own, by key."""
     everywhere = shared()
     return {DIFF: {key: option for key, option in _settable(DIFF).items() if key not in everywhere}}
 

@@ -607,7 +607,6 @@ def diff(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, object]]:
     module = ModuleType("nsysparse.cli.diff")
     module.command = like_diff  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "nsysparse.cli.diff", module)
-    monkeypatch.setattr("nsysparse.cli.COMMANDS", ("report", "diff"))
     return lambda *arguments: parsed(*arguments, name="diff").params
 
 
