@@ -1,11 +1,11 @@
 # ruff: noqa: INP001 (a script beside the pages it writes, no package)
-"""Writes the reference pages that say what the code says: capture, commands, frames, presets, transports, warnings.
+"""Writes the reference pages that say what the code says, from capture to warnings.
 
 `python docs/generate.py` writes the pages; with `--check` it exits 1 and names those that are no longer current.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from nsysparse import frames
 from nsysparse.capture.entries import Option
 from nsysparse.capture.lines import Capture, compose, newest
 from nsysparse.capture.loader import engines, options
-from nsysparse.cli import cli
+from nsysparse.cli import cli, keys
 from nsysparse.cli.export import FRAMES
+from nsysparse.cli.settings import Configured
 from nsysparse.compare.measures import FAMILIES, LAYERS, LINKS, SINGLE, STATISTICS
 from nsysparse.metrics.warnings import MESSAGES
 from nsysparse.presets.loader import FIELDS, KINDS, Preset, Rule, builtin, builtin_rules
@@ -164,6 +165,45 @@ def _contexts(command: click.Command, name: str, parent: click.Context | None) -
             below = command.get_command(context, each)
             assert below is not None, each  # noqa: S101 (a listed command exists)
             yield from _contexts(below, each, context)
+
+
+# --- config -----------------------------------------------------------------------------------------------------------
+
+
+CONFIG_HEAD = """
+# Keys of the config file
+
+What `nsysparse.toml`, `[tool.nsysparse]` in `pyproject.toml`, and variables of the environment can set
+([how to](../how-to/configure.md)), and which commands read it. [The command line](cli.md) says what each option means.
+"""
+
+
+def config_page() -> Iterator[str]:
+    """Every key with its variable, what it takes, and who reads it."""
+    yield from CONFIG_HEAD.strip().splitlines()
+    yield ""
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    reading = {name: each.settable() for name, each in found.items() if isinstance(each, Configured)}
+    titles = ("key", "variable", "takes", "read by")
+    yield from _table(titles, (_key_row(key, option, reading) for key, option in sorted(keys.shared().items())))
+    for name, known in keys.tables().items():
+        yield f"## In the table [{name}]"
+        yield ""
+        yield from _table(titles, (_key_row(key, option, reading) for key, option in sorted(known.items())))
+
+
+def _key_row(key: str, option: click.Option, reading: Mapping[str, Mapping[str, click.Option]]) -> tuple[str, ...]:
+    readers = ", ".join(f"`{name}`" for name, known in reading.items() if key in known)
+    return (f"`{key}`", f"`{keys.variable(key)}`", _takes(option), readers)
+
+
+def _takes(option: click.Option) -> str:
+    if option.is_flag:
+        return "true or false"
+    if isinstance(option.type, click.Choice):
+        return " or ".join(f"`{each}`" for each in option.type.choices)
+    return f"{'a list of ' if option.multiple else ''}{option.metavar or option.type.name.upper()}"
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
@@ -555,6 +595,7 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "capture.md": capture_page,
     "cli.md": cli_page,
+    "config.md": config_page,
     "frames.md": frames_page,
     "gates.md": gates_page,
     "presets.md": presets_page,

@@ -1,5 +1,6 @@
 """What many tests need: the sample traces and, where they lie beside the project, captures that are no part of it."""
 
+import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,17 @@ settings.load_profile("project")
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 SAMPLES = ROOT / "sample_traces"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is set on this machine for nsysparse, by variables or a file above temporary folders, is not for tests.
+
+    The search for a file ends at the root of a repository, which is known by what it is called.
+    """
+    for name in [each for each in os.environ if each.startswith("NSYSPARSE_")]:
+        del os.environ[name]
+    (tmp_path_factory.getbasetemp() / ".git").mkdir(exist_ok=True)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from nsysparse.source.extract import shown_name
 
 Progress = Callable[[str], None]
 """Is told what is being done, for people who wait: a text, which is a `Stage` where it is known how far that is."""
+OPTION, DEFAULT = "option", "default"
 AFTER_READING = 3
 """Stages of a report after its files are read: pairing, metrics, writing."""
 
@@ -80,6 +81,8 @@ class Options:
         overlap: Whether time alone may tell a layer or a request, where nothing else does.
         purpose: Which purposes totals, links, layers and requests cover, a key of `PURPOSES`; the rest is excluded.
         presets: Names of built-in presets, only which then speak; and preset files, which are stronger.
+        sources: What set a value, by its name in `Analysis.settings`, for the reader of a report: a file, a variable.
+            A value that is none's is an option where it differs from the default.
         request_pattern: Finds the id of a request in the text of a range: its group `request`, else its first.
     """
 
@@ -104,6 +107,15 @@ class Options:
     overlap: bool = False
     presets: tuple[str, ...] = ()
     request_pattern: str | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def source(self, name: str, *, given: bool) -> str:
+        """Where the setting of that name came from; `given` is whether it is other than what it is by default."""
+        return self.sources.get(name, OPTION if given else DEFAULT)
+
+    def is_typed(self, name: str) -> bool:
+        """Whether the setting was meant for this very run, and not for all of a project."""
+        return self.source(name, given=True) == OPTION
 
 
 def check(asked: Options) -> None:
@@ -132,8 +144,13 @@ def trace_ids(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def roles_by_trace(paths: Sequence[Path], roles: Mapping[str, str]) -> dict[str, str]:
+def roles_by_trace(paths: Sequence[Path], roles: Mapping[str, str], *, typed: bool = True) -> dict[str, str]:
     """Role by trace id, for inputs named by file, stem or id.
+
+    Args:
+        paths: The inputs.
+        roles: As told.
+        typed: Whether that was for these inputs; what is set for a project may name others, which are passed over.
 
     Raises:
         UsageError: A name means none of the inputs, a role does not exist, or a trace is given two.
@@ -144,7 +161,7 @@ def roles_by_trace(paths: Sequence[Path], roles: Mapping[str, str]) -> dict[str,
         if role not in ROLES:
             raise UsageError(f"There is no role {role!r}.", f"Roles are {', '.join(ROLES)}.")
         meant = [each for each, path in names.items() if name in (each, path.name, path.stem, str(path))]
-        if not meant:
+        if not meant and typed:
             raise UsageError(f"--role {name}: is none of the traces.", f"They are {', '.join(names)}.")
         if any(told.get(each, role) != role for each in meant):
             raise UsageError(f"--role {name}: the trace is given two roles.", "Leave one out, or say mixed.")

@@ -34,6 +34,8 @@ from nsysparse.theory.served import served
 from nsysparse.transports.nccl import BUFFER_BYTES
 from nsysparse.units import NS_PER_MS
 
+_NOT_GIVEN = "not given"
+
 
 def analyse(paths: Sequence[Path], options: Options | None = None, progress: Progress = silent) -> Analysis:
     """Analyse one or more exports.
@@ -113,41 +115,47 @@ def _notice(traces: Sequence[Trace]) -> Notice | None:
 def _link_setting(asked: Options, known: References) -> Setting:
     """The link as named, or what is assumed of GPUs of one trace."""
     if asked.link is not None:
-        return Setting(asked.link, "option")
+        return Setting(asked.link, asked.source("link", given=True))
     if known.assumption and known.within is not None and asked.box is None:
         return Setting(known.within.link_id, f"assumed: {known.assumption}")
-    return Setting(None, "not given")
+    return Setting(None, _NOT_GIVEN)
 
 
 def _settings(asked: Options, study: Study, model: Model | None, known: References) -> dict[str, Setting]:
-    def given(value: object) -> Setting:
-        return Setting(value, "option" if value is not None else "not given")
+    def of(name: str, value: object, *, given: bool) -> Setting:
+        return Setting(value, asked.source(name, given=given))
 
+    def if_given(name: str, value: object, note: str | None = None) -> Setting:
+        if value is None:
+            return Setting(None, _NOT_GIVEN)
+        source = asked.source(name, given=True)
+        return Setting(value, f"{source}: {note}" if note else source)
+
+    kv_dtype = asked.kv_dtype or default_type().id
+    steps_ms = [step / NS_PER_MS for step in asked.step_ns or STEP_NS]
+    buffer = asked.nccl_buffsize or BUFFER_BYTES
+    presets = asked.source("presets", given=True) if asked.presets else "detected"
     return {
-        "purpose": Setting(asked.purpose, "default" if asked.purpose == DEFAULT_PURPOSE else "option"),
-        "threshold": Setting(asked.threshold, "default" if asked.threshold == DEFAULT_THRESHOLD else "option"),
+        "purpose": of("purpose", asked.purpose, given=asked.purpose != DEFAULT_PURPOSE),
+        "threshold": of("threshold", asked.threshold, given=asked.threshold != DEFAULT_THRESHOLD),
         "link": _link_setting(asked, known),
-        "peak_gb_s": given(asked.peak_gb_s),
-        "box": Setting(asked.box, f"option: {known.assumption}") if asked.box else given(None),
-        "measured": given(shown_name(asked.measured.name) if asked.measured else None),
-        "model": Setting(shown_model(model), f"option{f': {model.note}' if model.note else ''}")
-        if model
-        else given(None),
-        "tp": Setting(asked.tp or 1, "option" if asked.tp else "default"),
-        "kv_dtype": Setting(asked.kv_dtype or default_type().id, "option" if asked.kv_dtype else "default"),
-        "wire_dtype": given(asked.wire_dtype),
-        "step_ms": Setting([step / 1e6 for step in asked.step_ns or STEP_NS], "option" if asked.step_ns else "default"),
-        "presets": Setting(list(study.presets), "option" if asked.presets else "detected"),
-        "request_pattern": given(asked.request_pattern),
-        "normalize_request": given(asked.normalize_request),
-        "overlap_attribution": Setting(asked.overlap, "option" if asked.overlap else "default"),
-        "roles": given(", ".join(f"{name}={role}" for name, role in sorted(asked.roles.items())) or None),
-        "layers": given(asked.layers),
-        "nccl_buffsize": Setting(asked.nccl_buffsize or BUFFER_BYTES, "option" if asked.nccl_buffsize else "default"),
+        "peak_gb_s": if_given("peak_gb_s", asked.peak_gb_s),
+        "box": if_given("box", asked.box, known.assumption),
+        "measured": if_given("measured", shown_name(asked.measured.name) if asked.measured else None),
+        "model": if_given("model", shown_model(model) if model else None, model.note if model else None),
+        "tp": of("tp", asked.tp or 1, given=asked.tp is not None),
+        "kv_dtype": of("kv_dtype", kv_dtype, given=asked.kv_dtype is not None),
+        "wire_dtype": if_given("wire_dtype", asked.wire_dtype),
+        "step_ms": of("step_ms", steps_ms, given=asked.step_ns is not None),
+        "presets": Setting(list(study.presets), presets),
+        "request_pattern": if_given("request_pattern", asked.request_pattern),
+        "normalize_request": if_given("normalize_request", asked.normalize_request),
+        "overlap_attribution": of("overlap_attribution", asked.overlap, given=asked.overlap),
+        "roles": if_given("roles", ", ".join(f"{name}={role}" for name, role in sorted(asked.roles.items())) or None),
+        "layers": if_given("layers", asked.layers),
+        "nccl_buffsize": of("nccl_buffsize", buffer, given=asked.nccl_buffsize is not None),
         "time_range": Setting(None, "not in this version"),
         "ttft": study.convention,
-        "clock": Setting(asked.clock, "default" if asked.clock == CLOCK_MODES[0] else "option"),
-        "utc_error_ms": Setting(
-            asked.utc_error_ns / NS_PER_MS, "default" if asked.utc_error_ns == UTC_ERROR_NS else "option"
-        ),
+        "clock": of("clock", asked.clock, given=asked.clock != CLOCK_MODES[0]),
+        "utc_error_ms": of("utc_error_ms", asked.utc_error_ns / NS_PER_MS, given=asked.utc_error_ns != UTC_ERROR_NS),
     }

@@ -11,7 +11,16 @@ import polars as pl
 from nsysparse.analysis import (
     Setting,
 )
-from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, each_file, roles_by_trace, silent
+from nsysparse.api.options import (
+    AFTER_READING,
+    Options,
+    Progress,
+    Stage,
+    check,
+    each_file,
+    roles_by_trace,
+    silent,
+)
 from nsysparse.api.reading import announcements, find_standing, merged, normalised, numbering, read
 from nsysparse.arrivals import arrivals, emitting
 from nsysparse.attribution import agree_between_sides, annotate
@@ -69,7 +78,7 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
     asked = options or Options()
     check(asked)
     presets = load(asked.presets, asked.request_pattern)
-    told_roles = roles_by_trace(paths, asked.roles)
+    told_roles = roles_by_trace(paths, asked.roles, typed=asked.is_typed("roles"))
     anomalies: Counter[str] = Counter()
     parts: list[_Part] = []
     for path, trace_id in each_file(paths, progress, AFTER_READING):
@@ -175,7 +184,7 @@ def _part(
 def _convention(parts: Sequence[_Part], asked: Options) -> Setting:
     """Which side emits the first token, and who says so."""
     if asked.ttft is not None:
-        return Setting(asked.ttft, "option")
+        return Setting(asked.ttft, asked.source("ttft", given=True))
     known = [(each.name, each.ttft) for part in parts for each in part.heard]
     return Setting(*emitting([part.scopes for part in parts], known))
 

@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 from nsysparse import __version__
+from nsysparse.cli.settings import choice_options
 from nsysparse.cli.talk import explain, set_verbosity
 from nsysparse.errors import NsysparseError, OutputError
 
@@ -42,6 +43,9 @@ def cli() -> None:
     A trace is what `nsys export --type sqlite` writes.
     """
     set_verbosity(0)
+
+
+cli.params += choice_options()
 
 
 def main() -> None:

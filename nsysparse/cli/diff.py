@@ -11,6 +11,7 @@ from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
 from nsysparse.cli.numbers import part_of_one
 from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of, refuse_options
 from nsysparse.cli.place import format_for, write
+from nsysparse.cli.settings import LINES, Configured, is_typed
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.cli.terminal import as_text
 from nsysparse.comparison import DEFAULT_NOISE, DEFAULT_SAMPLES
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 
 
-@click.command("diff")
+@click.command("diff", cls=Configured)
 @click.argument("base")
 @click.argument("candidate")
 @click.option(
@@ -40,6 +41,7 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 @click.option(
     "--fail-on",
     multiple=True,
+    type=LINES,
     metavar="CONDITION",
     help="Exit with 3 where it holds, with 4 where that cannot be told: 'wire_gb_s.p50<-5%' (change),"
     " 'kv_gap_share.p90>0.20' (the candidate's own value), 'layer.wire_gb_s.p50<-10%' (any layer), or 'regressed'."
@@ -103,7 +105,7 @@ def command(
     `nsysparse report -f json` saved, which compare in no time. Several saved reports as BASE are several runs.
     """
     chosen = format_for(output_format, output, EXTENSIONS, "text")
-    if max_bytes is not None and chosen != "markdown":
+    if max_bytes is not None and chosen != "markdown" and is_typed("max_bytes"):
         raise UsageError(f"--max-bytes is for Markdown, not for {chosen}.", "Add -f markdown, or -o NAME.md.")
     noise = DEFAULT_NOISE if noise_floor is None else _noise(noise_floor)
     from nsysparse.api import compare_runs

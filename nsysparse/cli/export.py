@@ -1,6 +1,5 @@
 """`nsysparse export`: typed frames, for people who check us against other tools, and metrics, for those who watch."""
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -10,6 +9,7 @@ import click
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
 from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of
 from nsysparse.cli.place import format_for, write
+from nsysparse.cli.settings import Configured, is_typed
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.errors import UsageError
 
@@ -32,7 +32,7 @@ _FOR_METRICS = {
 """What no frame depends on. A model's layers tell whose transfers are, so --model is for both."""
 
 
-@click.command("export")
+@click.command("export", cls=Configured)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option("--frame", type=click.Choice(FRAMES), help="Which frame (docs/reference/frames.md).")
 @click.option("--metrics", is_flag=True, help="Instead of a frame: OpenMetrics text (docs/how-to/export-metrics.md).")
@@ -71,10 +71,12 @@ def command(
         nsysparse export trace.sqlite --frame transfers -o transfers.parquet
         nsysparse export prefill.sqlite decode.sqlite --metrics -o run.prom
     """
-    _check(frame, output_format, known, metrics=metrics, per_request=per_request)
+    _check(frame, output_format, metrics=metrics, per_request=per_request)
     chosen = "" if metrics else format_for(output_format, output, FORMATS, "csv")
     from nsysparse.source.inputs import find_inputs
 
+    if frame and not is_typed("purpose"):
+        purpose = None  # a frame is all there is, for holding against other tools, unless somebody asks for less
     options = options_of(purpose or (DEFAULT_PURPOSE if metrics else "all"), **known)
     content: str | bytes
     with ExitStack() as stack, progress() as tell:
@@ -89,9 +91,7 @@ def command(
         say(f"Wrote {what} to {target}")
 
 
-def _check(
-    frame: str | None, output_format: str | None, known: Mapping[str, object], *, metrics: bool, per_request: bool
-) -> None:
+def _check(frame: str | None, output_format: str | None, *, metrics: bool, per_request: bool) -> None:
     """That it is clear what to export, and that nothing else was asked for."""
     if metrics and frame is not None:
         raise UsageError("--metrics and --frame: one export holds one of them.", "Leave one out, and export twice.")
@@ -99,7 +99,7 @@ def _check(
         raise UsageError("What is to be exported?", f"Say --metrics, or --frame with one of {', '.join(FRAMES)}.")
     if metrics and output_format is not None:
         raise UsageError(f"-f {output_format}: --metrics has one format, OpenMetrics text.", "Leave -f out.")
-    given = ["--per-request"] * per_request + [name for key, name in _FOR_METRICS.items() if known[key] is not None]
+    given = ["--per-request"] * per_request + [name for key, name in _FOR_METRICS.items() if is_typed(key)]
     if frame and given:
         raise UsageError(f"{given[0]}: no frame depends on it.", "Leave it out, or say --metrics instead of --frame.")
 

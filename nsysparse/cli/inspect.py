@@ -8,6 +8,7 @@ import click
 
 from nsysparse.cli.options import preset_option
 from nsysparse.cli.place import format_for, write
+from nsysparse.cli.settings import Configured, config_files
 from nsysparse.cli.talk import progress, say, verbosity_options
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ CAPTURE = "Whole command lines, by serving system and version of nsys: nsysparse
 _MARKS = {"present": "yes", "partial": "partly", "absent": "no"}
 
 
-@click.command("inspect")
+@click.command("inspect", cls=Configured)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else text.")
 @click.option("-o", "--output", metavar="PATH", help="Where to write; default and - are stdout.")
@@ -52,7 +53,7 @@ def command(
         render(found) if chosen == "json" else "\n".join([*map(_text, found.traces), _together(found), f"{CAPTURE}\n"])
     )
     target = None if output in (None, "-") else Path(str(output))
-    write(content, target, force=force, inputs=[*paths, *map(Path, traces)])
+    write(content, target, force=force, inputs=[*paths, *map(Path, traces), *config_files()])
     if target is not None:
         say(f"Wrote {target}")
 

@@ -8,6 +8,7 @@ import click
 
 from nsysparse.cli.numbers import band_ns, nanoseconds, whole_numbers
 from nsysparse.cli.place import format_for, write
+from nsysparse.cli.settings import Configured, config_files
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.errors import UsageError
 from nsysparse.render import FORMATS
@@ -24,6 +25,8 @@ CLASSIC = ("nvlink4-h100@bidirectional", "nvlink4-h100", "ib-ndr", "ib-hdr", "et
 """What is compared where no link is named: the vendor's total beside its one direction, and three networks."""
 
 EXTENSIONS = {name: FORMATS[name].extension for name in ("text", "json", "markdown", "html")}
+SETTINGS = ("tp", "kv_dtype", "wire_dtype", "step_ms")
+"""Options that mean here what they mean for a report. Links are compared here, so the one of a project is not taken."""
 _NS_PER_US = 1000
 _MOST_TOKENS, _MOST_BATCH, _MOST_RANKS = 1_000_000_000, 1_000_000, 4096
 _MOST_ROWS = 4096
@@ -31,7 +34,7 @@ _SQLITE = b"SQLite format 3\0"
 _REPORTS = (".sqlite", ".nsys-rep", ".qdrep")
 
 
-@click.command("kv")
+@click.command("kv", cls=Configured, reads=SETTINGS)
 @click.argument("model", metavar="MODEL")
 @click.option("--tokens", default="1024", show_default=True, metavar="N,N…", help="Tokens per sequence.")
 @click.option("--batch", default="1,32", show_default=True, metavar="N,N…", help="Sequences that cross at once.")
@@ -176,6 +179,7 @@ def command(
     prediction = predict(shipment, peaks, asked)
     target = None if output in (None, "-") else Path(str(output))
     read = [Path(model), Path(model, CONFIG), *([Path(lengths)] if lengths else []), *([measured] if measured else [])]
+    read += config_files()
     write(_rendered(prediction, chosen), target, force=force, inputs=read)
     if target is not None:
         say(f"Wrote {target}")

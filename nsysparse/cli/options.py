@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from nsysparse.analysis import CLOCK_MODES, CONVENTIONS, DEFAULT_THRESHOLD, UTC_ERROR_NS
 from nsysparse.cli.numbers import band_ns, nanoseconds, part_of_one
+from nsysparse.cli.settings import LINES, config_files, sources
 from nsysparse.errors import UsageError
 from nsysparse.units import NS_PER_MS
 
@@ -46,10 +47,14 @@ class AnalysisArguments(StudyArguments):
     threshold: str
 
 
+_SETTINGS = {"role": "roles", "utc_error": "utc_error_ms"}
+"""What a report calls settings, where that is not how the command line calls them."""
+
 preset_option = click.option(
     "--preset",
     "presets",
     multiple=True,
+    type=LINES,
     metavar="NAME|FILE",
     help="A preset file, stronger than what is built in; or names of built-in presets, only which then speak. May be"
     " repeated. Default: all that know a trace (`nsysparse presets list`).",
@@ -67,6 +72,7 @@ def study_options(function: Callable[..., None]) -> Callable[..., None]:
     role = click.option(
         "--role",
         multiple=True,
+        type=LINES,
         metavar="FILE=ROLE",
         help="That a trace is of prefill, decode or mixed, where its ranges do not tell. Repeatable.",
     )
@@ -196,6 +202,7 @@ def options_of(purpose: str, **arguments: Unpack[AnalysisArguments]) -> "Options
         threshold=part_of_one("--threshold", arguments["threshold"], example="0.2"),
         clock=arguments["clock"],
         utc_error_ns=UTC_ERROR_NS if error is None else nanoseconds("--utc-error", error, NS_PER_MS, example="0.1"),
+        sources={_SETTINGS.get(name, name): source for name, source in sources().items()},
     )
 
 
@@ -204,7 +211,7 @@ def files_of(options: "Options") -> list[Path]:
     from nsysparse.catalog.loader import CONFIG
 
     model = [Path(options.model), Path(options.model, CONFIG)] if options.model else []
-    return model + ([options.measured] if options.measured else [])
+    return [*model, *([options.measured] if options.measured else []), *config_files()]
 
 
 def refuse_options(context: click.Context, why: str) -> None:

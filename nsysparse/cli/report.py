@@ -13,6 +13,7 @@ from nsysparse.cli.gates import fail_over_threshold
 from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of, refuse_options
 from nsysparse.cli.pictures import KINDS, Picture, check_base_url, links, pictures
 from nsysparse.cli.place import check, format_for, write
+from nsysparse.cli.settings import Configured, is_typed
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.errors import UsageError
 from nsysparse.render import FORMATS
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 
 
-@click.command("report")
+@click.command("report", cls=Configured)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option("-f", "--format", "output_format", type=click.Choice(list(FORMATS)), help="Default: by -o, else html.")
 @click.option(
@@ -147,9 +148,9 @@ def _write_all(
 
 
 def _check_markdown(chosen: str, given: dict[str, object]) -> None:
-    """Options of one format must not be lost on another."""
+    """Options of one format must not be lost on another, where they are meant for this very run."""
     for option, value in given.items():
-        if value is not None and chosen != "markdown":
+        if value is not None and chosen != "markdown" and is_typed(option[2:].replace("-", "_")):
             raise UsageError(f"{option} is for Markdown, not for {chosen}.", "Add -f markdown, or -o NAME.md.")
 
 

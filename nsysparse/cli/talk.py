@@ -63,6 +63,12 @@ def say(text: str) -> None:
         click.echo(_plain(text), err=True)
 
 
+def murmur(text: str) -> None:
+    """A line on stderr, with `-v`."""
+    if _verbosity > 0:
+        say(text)
+
+
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """Yields a function that shows what is being done: a bar on a terminal, lines with `-v`, else nothing.

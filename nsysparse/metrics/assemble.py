@@ -301,7 +301,7 @@ def _band(settings: Mapping[str, Setting]) -> tuple[int, int]:
 
 def _told_steps(settings: Mapping[str, Setting]) -> tuple[int, int] | None:
     """The same, where somebody told them."""
-    told = "step_ms" in settings and settings["step_ms"].source == "option"
+    told = "step_ms" in settings and settings["step_ms"].source != "default"
     return _band(settings) if told else None
 
 

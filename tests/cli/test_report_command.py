@@ -273,8 +273,7 @@ def test_purposes_that_count_and_those_left_out(
     assert [each["kernel_count"] for each in report["excluded"]] == [1] * len(left_out)
     assert sum(link["bytes"] for link in report["links"]) == total
     assert sum(each["bytes"] for each in report["requests"]) + report["unattributed"]["request"]["bytes"] == total
-    source = "default" if purpose == "kv+unknown" else "option"
-    assert report["settings"]["purpose"] == {"value": purpose, "source": source}
+    assert report["settings"]["purpose"] == {"value": purpose, "source": "option"}
     assert ("1 known to be other traffic" in report["verdict"]["detail"]) == (purpose == "all")
 
 

@@ -1,6 +1,6 @@
 """Pictures of three reports, for people to look at: on a phone, in a window and on a large screen, in both themes.
 
-They go to the folder that NSYSPARSE_SCREENSHOTS names, else to `.artefacts/screenshots/`.
+They go to the folder that SCREENSHOTS_OF_NSYSPARSE names, else to `.artefacts/screenshots/`.
 """
 
 import os
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def folder() -> Path:
-    place = Path(os.environ.get("NSYSPARSE_SCREENSHOTS") or ROOT / ".artefacts" / "screenshots")
+    place = Path(os.environ.get("SCREENSHOTS_OF_NSYSPARSE") or ROOT / ".artefacts" / "screenshots")
     place.mkdir(parents=True, exist_ok=True)
     return place
 
