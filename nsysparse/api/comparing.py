@@ -9,7 +9,7 @@ from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check
 from nsysparse.api.reports import analyse
 from nsysparse.compare import Rules, compare, parse
 from nsysparse.comparison import Comparison
-from nsysparse.errors import UsageError
+from nsysparse.errors import InputError, UsageError
 from nsysparse.roles import ROLES
 from nsysparse.saved import read_saved
 from nsysparse.source.inputs import Run
@@ -26,7 +26,7 @@ def compare_runs(
     """Compare a candidate with one or several base runs.
 
     Args:
-        bases: The base runs, at least one; a run that is named twice is read once.
+        bases: The base runs, at least one; a run that is named twice counts once.
         candidate: The run that is judged.
         options: What to analyse traces with; the numbers of saved reports stand.
         rules: What counts as a change.
@@ -34,11 +34,13 @@ def compare_runs(
         progress: Is told what is being done.
 
     Raises:
-        NsysparseError: A file cannot be used, or an option or gate names something unknown.
+        NsysparseError: A file cannot be used, an option or gate names something unknown, or the candidate is one of
+            several base runs.
     """
     asked = options or Options()
     check(asked)
     conditions = [parse(each) for each in gates]
+    bases = _distinct(bases, candidate)
     every = list(dict.fromkeys([*bases, candidate]))
     roles = _roles(every, asked)
     stages = [1 if run.is_saved else len(run.paths) + AFTER_READING for run in every]
@@ -65,6 +67,26 @@ def analyse_run(run: Run, options: Options, progress: Progress = silent) -> Anal
         progress(Stage(f"reading {run.paths[0].name}", 0, 1))
         return read_saved(run.paths[0])
     return analyse(run.paths, options, progress)
+
+
+def _distinct(bases: Sequence[Run], candidate: Run) -> list[Run]:
+    """The base runs, each once: counted twice, a run would weigh twice in the median, and add nothing to the spread."""
+    found: dict[frozenset[Path], Run] = {}
+    for run in bases:
+        found.setdefault(_files(run), run)
+    if _files(candidate) not in found:
+        return list(found.values())
+    if len(found) == 1:
+        return [candidate]
+    name = candidate.paths[0].name
+    raise InputError(
+        f"{name}: is the candidate and one of {len(found):,} base runs, so whatever it changed would pass for noise.",
+        "Name base runs without it.",
+    )
+
+
+def _files(run: Run) -> frozenset[Path]:
+    return frozenset(path.resolve() for path in run.paths)
 
 
 def _within(progress: Progress, name: str, before: int, of: int) -> Progress:

@@ -180,6 +180,21 @@ def test_several_base_runs_are_a_pattern_a_folder_or_named_one_by_one(saved: Pat
     assert (refused.returncode, "a candidate is one run" in refused.stderr) == (1, True)
 
 
+def test_a_base_run_counts_once_however_often_it_is_named(saved: Path) -> None:
+    again = ("--base", "base.json", "--base", f"../{saved.name}/base.json")
+    found = json.loads(call("diff", "base.json", "slow.json", *again, "-f", "json", cwd=saved).stdout)
+    assert (found["base_run_count"], found["verdict"]["state"]) == (1, "regressed")
+    itself = call("diff", "base.json", f"../{saved.name}/base.json", "-f", "json", cwd=saved)
+    assert "Nothing changed" in itself.stdout
+
+
+def test_a_candidate_among_its_base_runs_is_refused(saved: Path) -> None:
+    """Else whatever it changed would be the spread of the base runs."""
+    done = call("diff", "*.json", "slow.json", cwd=saved)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "slow.json: is the candidate and one of 2 base runs" in done.stderr
+
+
 def test_traces_and_saved_reports_in_one_folder_are_refused(
     saved: Path, sample: Callable[[str], Path], tmp_path: Path
 ) -> None:
