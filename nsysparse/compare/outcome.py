@@ -71,11 +71,12 @@ def _text(
     *,
     is_same: bool,
 ) -> str:
-    if is_same:
-        return "Nothing changed: both sides are the same analysis."
     if state == NOT_COMPARABLE:
         why = next((each.reason for each in run if each.decides and each.reason), "nothing was measured in both")
-        return f"The runs cannot be compared: {why}."
+        what = "Both sides are the same analysis, and nothing in it can be" if is_same else "The runs cannot be"
+        return f"{what} compared: {why}."
+    if is_same:
+        return "Nothing changed: both sides are the same analysis."
     if state == UNCHANGED:
         rest = f"; {counts[NOT_COMPARABLE]:,} more could not be compared" if counts[NOT_COMPARABLE] else ""
         return f"No change beyond noise in {counted(counts[UNCHANGED], 'deciding value')}{rest}."
@@ -123,7 +124,7 @@ def _layers(changes: Sequence[Change]) -> list[str]:
     if not changes:
         return []
     by = [relative(each.base, each.candidate) or 0.0 for each in changes]
-    ends = sorted({percent(min(by, key=abs)), percent(max(by, key=abs))}, key=len)
+    ends = dict.fromkeys(percent(most(by, key=abs)) for most in (min, max))
     numbers = sorted(int(each.subject) for each in changes)
     noun = "layer" if len(numbers) == 1 else "layers"
     return [f"wire rate of {noun} {ranges(numbers)} by {' to '.join(ends)}"]
