@@ -17,7 +17,7 @@ from nsysparse.analysis import Analysis
 from nsysparse.compare import axes
 from nsysparse.compare.gates import Condition, answer, parse
 from nsysparse.compare.judging import Rules
-from nsysparse.compare.matching import links_of, match_links, match_requests, match_traces
+from nsysparse.compare.matching import busiest_differ, links_of, match_links, match_requests, match_traces
 from nsysparse.compare.measures import RUN
 from nsysparse.compare.notes import prompts_differ, remarks
 from nsysparse.compare.outcome import outcome
@@ -52,11 +52,19 @@ def compare(
     match = match_requests(bases, candidate)
     links, layers = of_links(partners, theirs, rules), of_layers(bases, candidate, rules)
     requests = of_requests(match, bases, candidate, rules)
-    run = of_run(bases, candidate, rules)
-    if prompts_differ(first, candidate, rules.noise):
+    busiest = busiest_differ(bases, candidate, partners, theirs)
+    run = of_run(bases, candidate, rules, other_busiest=busiest)
+    if any(prompts_differ(base, candidate, rules.noise) for base in bases):
         run = [replace(each, decides=each.decides and not RUN[each.metric].of_requests) for each in run]
     found = outcome(run, links, layers, requests, is_same=all(base == candidate for base in bases))
-    asked = of_run(bases, candidate, rules, [each.metric for each in conditions if each.scope == "run"])
+    of_whole = [each.metric for each in conditions if each.scope == "run"]
+    scopes = {each.scope for each in conditions}
+    asked = {
+        "verdict": [each for each in run if each.decides],
+        "run": of_run(bases, candidate, rules, of_whole, other_busiest=busiest),
+        "link": of_links(partners, theirs, rules, every_metric=True) if "link" in scopes else [],
+        "layer": of_layers(bases, candidate, rules, every_metric=True) if "layer" in scopes else [],
+    }
     return Comparison(
         nsysparse=__version__,
         verdict=found,
@@ -65,8 +73,8 @@ def compare(
         base_run_count=len(bases),
         noise=rules.noise,
         min_samples=rules.min_samples,
-        comparability=remarks(first, candidate, traces[0], partners[0], match, rules.noise),
-        gates=tuple(answer(each, _of(each, asked, links, layers), found, rules) for each in conditions),
+        comparability=remarks(bases, candidate, traces[0], partners[0], match, rules.noise),
+        gates=tuple(answer(each, _of(each, asked), found, rules) for each in conditions),
         metrics=tuple(run),
         links=moved(links, rules.noise),
         layers=moved(layers, rules.noise),
@@ -80,7 +88,7 @@ def compare(
         ),
         compared=Compared(*(sum(not is_unknown(each) for each in rows) for rows in (run, links, layers, requests))),
         spreads=axes.spreads(first, candidate),
-        link_pairs=axes.link_pairs(partners[0], theirs),
+        link_pairs=axes.link_pairs(partners, theirs),
         layer_curves=axes.layer_curves(first, candidate),
         cells=axes.cells(first, candidate, match),
     )
@@ -90,12 +98,9 @@ def _common(matched: Mapping[str, str], names: Mapping[str, str]) -> dict[str, s
     return {ours: names[theirs] for ours, theirs in matched.items()}
 
 
-def _of(
-    condition: Condition, asked: Sequence[Change], links: Sequence[Change], layers: Sequence[Change]
-) -> list[Change]:
+def _of(condition: Condition, asked: Mapping[str, Sequence[Change]]) -> list[Change]:
     """The changes that a gate is about."""
-    rows = {"run": asked, "link": links, "layer": layers}.get(condition.scope, ())
-    return [each for each in rows if each.metric == condition.metric]
+    return [each for each in asked[condition.scope] if condition.metric in ("", each.metric)]
 
 
 def _side(runs: Sequence[Analysis]) -> Side:

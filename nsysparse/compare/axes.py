@@ -1,9 +1,9 @@
 """What both runs are drawn with, on the same axes; of several base runs the first."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from nsysparse.analysis import Analysis, Link
-from nsysparse.compare.matching import BY_ID, BY_LENGTH, Ends, Partners, RequestMatch
+from nsysparse.compare.matching import BY_ID, BY_LENGTH, Ends, Partners, RequestMatch, link_labels
 from nsysparse.compare.measures import DRAWN, LAYERS, UNITS
 from nsysparse.comparison import Cells, LayerCurve, LinkPair, LinkRate, Spread
 
@@ -18,13 +18,14 @@ def spreads(base: Analysis, candidate: Analysis) -> tuple[Spread, ...]:
     return tuple(Spread(name, UNITS[name], one, other) for name, one, other in pairs if one or other)
 
 
-def link_pairs(partners: Partners, candidate: Mapping[Ends, Link]) -> tuple[LinkPair, ...]:
-    """Every link of both runs, those with most bytes first."""
+def link_pairs(bases: Sequence[Partners], candidate: Mapping[Ends, Link]) -> tuple[LinkPair, ...]:
+    """Every link of both runs, those with most bytes first, called as their changes are."""
+    partners, labels = bases[0], link_labels(bases, candidate)
     found = [
-        LinkPair(ends.label, _rate(partners.pairs[ends][0] if ends in partners.pairs else None), _rate(link))
+        LinkPair(labels[ends], _rate(partners.pairs[ends][0] if ends in partners.pairs else None), _rate(link))
         for ends, link in candidate.items()
     ]
-    found += [LinkPair(ends.label, _rate(link), None) for ends, link in partners.only_base.items()]
+    found += [LinkPair(labels[ends], _rate(link), None) for ends, link in partners.only_base.items()]
     return tuple(sorted(found, key=lambda pair: (-_bytes(pair), pair.link)))
 
 

@@ -113,12 +113,16 @@ def answer(condition: Condition, changes: Sequence[Change], outcome: Outcome, ru
 
     Args:
         condition: The gate.
-        changes: Of its metric: one of the run, or one for every layer or link.
+        changes: Of its metric: one of the run, or one for every layer or link; for the verdict, those of the run that
+            decide.
         outcome: The comparison's verdict.
         rules: What counts as a change.
     """
     if condition.scope == "verdict":
         passed = {REGRESSED: False, MIXED: False, IMPROVED: True, UNCHANGED: True}.get(outcome.state)
+        lost = next((each for each in changes if _is_lost(each, rules)), None)
+        if passed and lost is not None:
+            return Gate(condition.expression, None, None, f"{RUN[lost.metric].title}: {lost.reason}")
         return Gate(condition.expression, None, passed, "" if passed else outcome.text)
     answers = [_answer(condition, change, rules) for change in changes]
     if not answers:
@@ -127,6 +131,13 @@ def answer(condition: Condition, changes: Sequence[Change], outcome: Outcome, ru
         if alike := [each for each in answers if each.passed is passed]:
             return max(alike, key=lambda each: abs(each.value or 0.0))
     raise AssertionError("a gate has one of three answers")
+
+
+def _is_lost(change: Change, rules: Rules) -> bool:
+    """Whether base has a value and the candidate has not: what is not measured any more may have regressed."""
+    if change.base is None or too_few({"": change.base_count}, rules.min_samples):
+        return False
+    return change.candidate is None or bool(too_few({"": change.candidate_count}, rules.min_samples))
 
 
 def _answer(condition: Condition, change: Change, rules: Rules) -> Gate:

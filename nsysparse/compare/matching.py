@@ -6,12 +6,16 @@ only one.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nsysparse.analysis import Analysis, Link, TraceFacts
+from nsysparse.headline import busiest
+from nsysparse.kinds import HOST
+from nsysparse.units import UNKNOWN
 
 _COMMUNICATOR = re.compile(r"(\d+):(\d+)")
+_NO_DEVICES = (UNKNOWN, HOST)
 BY_ID, BY_LENGTH, BY_NOTHING = "id", "prompt-length", "none"
 _MOST_LOST = 0.5
 """Ids persist where more than this share of the larger run's are in both."""
@@ -130,7 +134,39 @@ def _same_ends(ends: Ends) -> tuple[str, ...]:
 
 
 def _same_traces(ends: Ends) -> tuple[str, ...]:
-    return ends.src.rpartition(":")[0], ends.dst.rpartition(":")[0], ends.transport
+    return _place(ends.src), _place(ends.dst), ends.transport
+
+
+def _place(end: str) -> str:
+    """An end without its device; what is no device (`unknown`, `host`) is only ever itself."""
+    place, _, last = end.rpartition(":")
+    return place or (last if last in _NO_DEVICES else "")
+
+
+def link_labels(bases: Sequence[Partners], candidate: Iterable[Ends]) -> dict[Ends, str]:
+    """What the links of all runs are called, in the order of their ends: with the transport where ends have several."""
+    every = {*candidate, *(ends for base in bases for ends in base.only_base)}
+    counts = Counter(ends.label for ends in every)
+    return {
+        ends: f"{ends.label} ({ends.transport})" if counts[ends.label] > 1 else ends.label
+        for ends in sorted(every, key=lambda ends: (ends.src, ends.dst, ends.transport))
+    }
+
+
+def busiest_differ(
+    bases: Sequence[Analysis], candidate: Analysis, partners: Sequence[Partners], theirs: Mapping[Ends, Link]
+) -> str:
+    """Which links are the busiest, where that of a base run is the partner of another; empty where they may be one."""
+    last = busiest(candidate.links)
+    for base, found in zip(bases, partners, strict=True):
+        first = busiest(base.links)
+        partner = {id(ours): other for ours, other in found.pairs.values()}.get(id(first))
+        is_last_paired = any(other is last for _, other in found.pairs.values())
+        if first is not None and last is not None and partner is not last and (partner is not None or is_last_paired):
+            labels = {id(link): ends.label for ends, link in theirs.items()}
+            ours = labels[id(partner)] if partner is not None else f"{first.src}->{first.dst}"
+            return f"{ours} is the busiest link in base, {labels[id(last)]} in the candidate"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A metric of a distribution has its statistic after a point (`kv_gap_ms.p99`); ot
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -105,7 +105,7 @@ def _summary(family: Family, statistic: str) -> Measure[Analysis]:
         why = analysis.reason(f"/summary/{family.name}")
         like = _convention(analysis) if family.name in ("ttft_ms", "tpot_ms") else ""
         found = _statistic(analysis.summary.get(family.name), statistic, why.message if why else "nothing to measure")
-        return Reading(found.value, found.count, _doubt(analysis, family.name), like, found.why)
+        return _with(found, _doubt(analysis, family.name), like)
 
     return Measure(
         f"{family.name}.{statistic}",
@@ -122,6 +122,11 @@ def _summary(family: Family, statistic: str) -> Measure[Analysis]:
 def _statistic(found: Distribution | None, statistic: str, why: str) -> Reading:
     value: float | None = None if found is None else getattr(found, statistic)
     return unknown(why) if found is None or value is None else Reading(value, found.count)
+
+
+def _with(found: Reading, doubt: float, like: str) -> Reading:
+    """A value with its doubt and kind; what is not known has neither."""
+    return found if found.value is None else replace(found, doubt=doubt, like=like)
 
 
 def _convention(analysis: Analysis) -> str:
@@ -213,6 +218,8 @@ RUN: Mapping[str, Measure[Analysis]] = MappingProxyType(
     }
 )
 """All that can be asked of a whole run, by name."""
+BUSIEST = ("headline_gb_s", "efficiency")
+"""Those that are of the busiest link."""
 LISTED = (*(f"{each.name}.{name}" for each in FAMILIES for name in each.listed), *(each.name for each in SINGLE))
 """Those that every comparison has, in their order."""
 DRAWN = ("wire_gb_s", "kernel_gb_s", "kv_gap_ms", "exposed_to_request_ms", "ttft_ms", "transfer_span_ms",
@@ -307,7 +314,7 @@ def _of_bucket(name: str) -> Callable[[Bucket], Reading]:
         analysis, bucket = subject
         found = _statistic(getattr(bucket, name), "p50", "known of no request of this length")
         like = _convention(analysis) if name == "ttft_ms" else ""
-        return Reading(found.value, found.count, _doubt(analysis, name), like, found.why)
+        return _with(found, _doubt(analysis, name), like)
 
     return read
 

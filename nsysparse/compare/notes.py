@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from nsysparse.analysis import Analysis, Setting
 from nsysparse.compare.matching import BY_ID, Partners, RequestMatch, Traces
@@ -23,38 +24,50 @@ _POINTS = 0.05
 
 
 def remarks(
-    base: Analysis, candidate: Analysis, traces: Traces, partners: Partners, match: RequestMatch, noise: float
+    bases: Sequence[Analysis],
+    candidate: Analysis,
+    traces: Traces,
+    partners: Partners,
+    match: RequestMatch,
+    noise: float,
 ) -> tuple[Remark, ...]:
     """All that differs, in the order of what matters most.
 
     Args:
-        base: A base run.
+        bases: The base runs; but for prompts, of which each must have the like, the first speaks for all.
         candidate: The candidate.
         traces: How their files were matched.
         partners: How their links were.
         match: How their requests were.
         noise: Share of the larger value by which lengths of prompts, or sizes, may differ unsaid.
     """
+    base = bases[0]
     return (
         *_kinds(base, candidate),
         *_asked(base, candidate),
         *_matched(traces, partners),
         *_shapes(base, candidate),
-        *_work(base, candidate, match, noise),
+        *_work(base, candidate, match),
+        *_prompts(bases, candidate, noise),
+        *_sizes(base, candidate, noise),
         *_known(base, candidate),
     )
 
 
 def prompts_differ(base: Analysis, candidate: Analysis, noise: float) -> bool:
-    """Whether one run's prompts are longer in the mean than the other's, by more than noise; not, if none is known."""
-    means = [_mean_prompt(each) for each in (base, candidate)]
-    known = [mean for mean in means if mean is not None]
-    return len(known) == len(means) and max(known) - min(known) > noise * max(known)
+    """Whether one run's prompts are longer than the other's, by more than noise; not, if none is known."""
+    ours, theirs = _prompt_sizes(base), _prompt_sizes(candidate)
+    return any(_apart(ours[name], theirs[name], noise) for name in ours.keys() & theirs.keys())
 
 
-def _mean_prompt(analysis: Analysis) -> float | None:
+def _prompt_sizes(analysis: Analysis) -> dict[str, float]:
+    """How long prompts are, by what is told of it: an equal mean may hide that the middle request asks for more."""
     known = [each.prompt_tokens for each in analysis.requests if each.prompt_tokens is not None]
-    return sum(known) / len(known) if known else None
+    return {"on average": sum(known) / len(known), "in the median": median(known)} if known else {}
+
+
+def _apart(one: float, other: float, noise: float) -> bool:
+    return abs(one - other) > noise * max(one, other)
 
 
 def _differ(code: str, what: str, base: object, candidate: object) -> Iterator[Remark]:
@@ -129,7 +142,7 @@ def _shapes(base: Analysis, candidate: Analysis) -> Iterator[Remark]:
         )
 
 
-def _work(base: Analysis, candidate: Analysis, match: RequestMatch, noise: float) -> Iterator[Remark]:
+def _work(base: Analysis, candidate: Analysis, match: RequestMatch) -> Iterator[Remark]:
     """What the runs were given to do."""
     counts = len(base.requests), len(candidate.requests)
     if match.by != BY_ID and any(counts):
@@ -141,13 +154,24 @@ def _work(base: Analysis, candidate: Analysis, match: RequestMatch, noise: float
             "requests-of-one",
             f"{counted(counts[0], 'request')} in base, {counts[1]:,} in the candidate; {len(match.ids):,} are in both",
         )
-    if prompts_differ(base, candidate, noise):
-        means = [f"{_mean_prompt(each) or 0:,.0f}" for each in (base, candidate)]
-        yield Remark(
-            "prompts",
-            f"prompts have {means[0]} tokens on average in base, {means[1]} in the candidate: times per request differ"
-            " for that alone, so only those of similar prompts decide",
-        )
+
+
+def _prompts(bases: Sequence[Analysis], candidate: Analysis, noise: float) -> Iterator[Remark]:
+    """Where prompts differ from those of any base run, of the first of these."""
+    for base in bases:
+        ours, theirs = _prompt_sizes(base), _prompt_sizes(candidate)
+        for name, told in ours.items():
+            if name in theirs and _apart(told, theirs[name], noise):
+                yield Remark(
+                    "prompts",
+                    f"prompts have {told:,.0f} tokens {name} in base, {theirs[name]:,.0f} in the candidate: times per"
+                    " request differ for that alone, so only those of similar prompts decide",
+                )
+                return
+
+
+def _sizes(base: Analysis, candidate: Analysis, noise: float) -> Iterator[Remark]:
+    """How much a message carried."""
     sizes = [found.p50 if (found := each.summary.get("message_bytes")) else None for each in (base, candidate)]
     known = [size for size in sizes if size is not None]
     if len(known) == len(sizes) and max(known) - min(known) > noise * max(known):
@@ -163,8 +187,11 @@ def _known(base: Analysis, candidate: Analysis) -> Iterator[Remark]:
     methods = [sorted({clock.method for clock in each.clocks or ()}) for each in (base, candidate)]
     yield from _differ("clocks", "Clocks", *(", ".join(each) or "one" for each in methods))
     bounds = [[bool(link.headline_is_bound) for link in each.links if link.headline_gb_s] for each in (base, candidate)]
-    if all(bounds) and all(all(each) for each in bounds):
-        yield Remark("bounds", "both runs prove lower bounds of rates only: more waiting lowers them, too")
+    if all(bounds) and any(all(each) for each in bounds):
+        only = [where for where, each in zip(("base", "the candidate"), bounds, strict=True) if all(each)]
+        which = "both runs prove" if len(only) == len(bounds) else f"only {only[0]} proves"
+        what = "lower bounds of rates only" if len(only) == len(bounds) else "no more than lower bounds of rates"
+        yield Remark("bounds", f"{which} {what}: more waiting lowers them, too")
     for field in ("layer", "request"):
         shares = [_attributed(each, field) for each in (base, candidate)]
         known = [share for share in shares if share is not None]

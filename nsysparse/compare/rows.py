@@ -1,55 +1,75 @@
 """Changes of links, layers and requests: each subject of either run, by every metric that it has."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from nsysparse.analysis import Analysis, Layer, Link
 from nsysparse.compare.judging import Rules, judge
-from nsysparse.compare.matching import BY_ID, BY_LENGTH, Ends, Partners, RequestMatch
-from nsysparse.compare.measures import LAYERS, LENGTHS, LINKS, LISTED, REQUESTS, RUN, Bucket, Measure
+from nsysparse.compare.matching import BY_ID, BY_LENGTH, Ends, Partners, RequestMatch, link_labels
+from nsysparse.compare.measures import BUSIEST, LAYERS, LENGTHS, LINKS, LISTED, REQUESTS, RUN, Bucket, Measure
 from nsysparse.compare.readings import Reading, unknown
 from nsysparse.comparison import NOT_COMPARABLE, UNCHANGED, Change
 
 Subject = TypeVar("Subject")
 
 
-def of_run(bases: Sequence[Analysis], candidate: Analysis, rules: Rules, names: Iterable[str] = LISTED) -> list[Change]:
-    """Changes of the whole run, by the metrics' names (`nsysparse.compare.measures.RUN`)."""
+def of_run(
+    bases: Sequence[Analysis],
+    candidate: Analysis,
+    rules: Rules,
+    names: Iterable[str] = LISTED,
+    *,
+    other_busiest: str = "",
+) -> list[Change]:
+    """Changes of the whole run, by the metrics' names (`nsysparse.compare.measures.RUN`).
+
+    Args:
+        bases: The base runs.
+        candidate: The candidate.
+        rules: What counts as a change.
+        names: Which metrics.
+        other_busiest: In words, that the busiest link is another one: the rates of two links are no change of either.
+    """
     measures = [RUN[name] for name in names]
-    return [judge("", each, [each.read(base) for base in bases], each.read(candidate), rules) for each in measures]
+    found = [judge("", each, [each.read(base) for base in bases], each.read(candidate), rules) for each in measures]
+    return [_of_other_links(each, other_busiest) if each.metric in BUSIEST else each for each in found]
 
 
-def of_links(bases: Sequence[Partners], candidate: Mapping[Ends, Link], rules: Rules) -> list[Change]:
+def _of_other_links(change: Change, why: str) -> Change:
+    return change if not why or change.verdict == NOT_COMPARABLE else replace(
+        change, verdict=NOT_COMPARABLE, reason=f"of other links: {why}"
+    )  # fmt: skip
+
+
+def of_links(
+    bases: Sequence[Partners], candidate: Mapping[Ends, Link], rules: Rules, *, every_metric: bool = False
+) -> list[Change]:
     """Changes of links, each of the candidate's and those of which only base runs know.
 
     Args:
         bases: The candidate's links matched with those of each base run.
         candidate: Its links.
         rules: What counts as a change.
+        every_metric: Of links of one run alone, too, as gates ask.
     """
-    every = sorted({*candidate, *(ends for base in bases for ends in base.only_base)}, key=_order)
-    transports: dict[str, set[str]] = {}
-    for ends in every:
-        transports.setdefault(ends.label, set()).add(ends.transport)
     found: list[Change] = []
-    for ends in every:
-        label = f"{ends.label} ({ends.transport})" if len(transports[ends.label]) > 1 else ends.label
+    for ends, label in link_labels(bases, candidate).items():
         before = [base.pairs[ends][0] if ends in base.pairs else base.only_base.get(ends) for base in bases]
-        found += _rows(label, LINKS, before, candidate.get(ends), rules)
+        found += _rows(label, LINKS, before, candidate.get(ends), rules, every_metric=every_metric)
     return found
 
 
-def _order(ends: Ends) -> tuple[str, str, str]:
-    return ends.src, ends.dst, ends.transport
-
-
-def of_layers(bases: Sequence[Analysis], candidate: Analysis, rules: Rules) -> list[Change]:
-    """Changes of layers, by their numbers."""
+def of_layers(
+    bases: Sequence[Analysis], candidate: Analysis, rules: Rules, *, every_metric: bool = False
+) -> list[Change]:
+    """Changes of layers, by their numbers; `every_metric` as for links."""
     before = [_by_number(base.layers) for base in bases]
     after = _by_number(candidate.layers)
     found: list[Change] = []
     for number in sorted({*after, *(number for base in before for number in base)}):
-        found += _rows(str(number), LAYERS, [base.get(number) for base in before], after.get(number), rules)
+        ours = [base.get(number) for base in before]
+        found += _rows(str(number), LAYERS, ours, after.get(number), rules, every_metric=every_metric)
     return found
 
 
@@ -85,10 +105,12 @@ def _rows(
     bases: Sequence[Subject | None],
     candidate: Subject | None,
     rules: Rules,
+    *,
+    every_metric: bool = False,
 ) -> list[Change]:
     """Every metric of one subject; where a run lacks the subject, the first that the other knows says so."""
     sole = [each for each in (*bases, candidate) if each is not None]
-    if candidate is None or all(base is None for base in bases):
+    if not every_metric and (candidate is None or all(base is None for base in bases)):
         known = [measure for measure in measures if any(measure.read(each).value is not None for each in sole)]
         measures = (known or measures)[:1]
     found = []

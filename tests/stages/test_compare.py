@@ -121,6 +121,24 @@ def test_several_base_runs_widen_the_floor_to_their_spread() -> None:
     assert within.base == 39.5
 
 
+def test_the_order_of_base_runs_changes_nothing() -> None:
+    """Prompts of one of them are longer, and whichever comes first, times that grow with them do not decide."""
+    base = factories.rich()
+    longer, candidate = longer_prompts(base), with_summary(base, kv_gap_ms=9.0)
+    there, back = compare([base, longer], candidate), compare([longer, base], candidate)
+    assert there.verdict == back.verdict
+    assert there.metrics == back.metrics
+    assert metric(there, "kv_gap_ms.p50").decides is False
+    assert "prompts" in {each.code for each in there.comparability} & {each.code for each in back.comparability}
+
+
+def test_what_is_not_known_is_not_off_by_anything() -> None:
+    base = factories.rich()
+    without = replace(base, summary={**base.summary, "kv_gap_ms": None})
+    gap = metric(compare([without], without), "kv_gap_ms.p50")
+    assert (gap.base_doubt, gap.candidate_doubt, gap.floor_basis) == (0.0, 0.0, "metric")
+
+
 def test_settings_that_differ_are_said_by_their_options() -> None:
     base = factories.rich()
     settings = {**base.settings, "model": Setting("llama-3-8b", "option"), "link": Setting("ib-hdr", "option")}
@@ -164,6 +182,102 @@ def test_longer_prompts_decide_nothing_but_among_their_like() -> None:
     assert found.requests.matched_by == "prompt-length"
     assert "prompts" in {each.code for each in found.comparability}
     assert found.verdict.state == "unchanged"
+
+
+def test_prompts_of_one_mean_and_another_median_do_not_decide() -> None:
+    """Few long prompts among short ones, or all of middle length: the middle request's gap differs for that alone."""
+    base = factories.rich()
+    uneven = [4000 if place < 6 else 200 for place in range(24)]
+    mean = sum(uneven) // 24
+
+    def asking(tokens: list[int]) -> Analysis:
+        requests = zip(base.requests, tokens, strict=True)
+        return replace(base, requests=tuple(replace(each, prompt_tokens=count) for each, count in requests))
+
+    found = compare([asking(uneven)], with_summary(asking([mean] * 24), kv_gap_ms=5.0))
+    assert (metric(found, "kv_gap_ms.p50").verdict, found.verdict.state) == ("regressed", "unchanged")
+    said = [each.message for each in found.comparability if each.code == "prompts"]
+    assert said[0].startswith("prompts have 200 tokens in the median in base, 1,150 in the candidate")
+
+
+def two_links(analysis: Analysis, *, fast_first: bool) -> Analysis:
+    """A fast link and a slow one, of which either has carried most."""
+    known = analysis.links[0]
+    rates = ((40.0, 2 if fast_first else 1), (20.0, 1 if fast_first else 2))
+    links = [
+        replace(known, link_key=f"k{place}", dst=f"decode:gpu{place}", headline_gb_s=rate, bytes=share * 10**9)
+        for place, (rate, share) in enumerate(rates)
+    ]
+    return replace(analysis, links=tuple(links))
+
+
+def test_rates_of_two_links_are_no_change_of_either() -> None:
+    """Neither link is slower: only another one carried most."""
+    rich = factories.rich()
+    base, candidate = two_links(rich, fast_first=True), two_links(rich, fast_first=False)
+    for pair in ((base, candidate), (candidate, base)):
+        found = compare([pair[0]], pair[1], conditions=[parse("headline_gb_s<-5%"), parse("link.headline_gb_s<-5%")])
+        assert (found.verdict.state, found.links) == ("unchanged", ())
+        rate = metric(found, "headline_gb_s")
+        assert rate.verdict == "not-comparable"
+        assert rate.reason.startswith("of other links: ")
+        assert [gate.passed for gate in found.gates] == [None, True]
+    assert "decode:gpu0 is the busiest link in base, " in metric(compare([base], candidate), "headline_gb_s").reason
+    assert metric(compare([base], base), "headline_gb_s").verdict == "unchanged"
+
+
+def test_a_gate_asks_every_metric_of_a_layer_or_link_that_only_one_run_has() -> None:
+    """What the other run lacks has no change, and its own value needs none."""
+    base = factories.rich(layers=4)
+    own, change = "layer.message_bytes.mean>0", "layer.message_bytes.mean>+50%"
+    fewer = replace(base, layers=base.layers[:3])
+    for pair, passed in (((fewer, base), [False, None]), ((base, fewer), [False, None]), ((base, base), [False, True])):
+        found = compare([pair[0]], pair[1], conditions=[parse(own), parse(change)])
+        assert [gate.passed for gate in found.gates] == passed
+    larger = replace(base.layers[3], bytes=1000 * (base.layers[3].bytes or 0))
+    asked = f"layer.message_bytes.mean>{500 * (base.layers[0].bytes or 0) // base.layers[0].movement_count}"
+    found = compare([fewer], replace(base, layers=(*base.layers[:3], larger)), conditions=[parse(asked)])
+    assert (found.gates[0].passed, found.gates[0].reason[:8]) == (False, "layer 3:")
+
+
+def test_a_candidate_without_what_the_base_has_leaves_the_verdicts_gate_open() -> None:
+    base = factories.rich()
+    few = replace(base.summary["wire_gb_s"] or Distribution(3, 1, 1, 1, 1, 1, 1), count=3)
+    for wire, reason in ((None, "Wire rate, p50: unknown in the candidate: "), (few, "Wire rate, p50: too few obs")):
+        lost = replace(base, summary={**base.summary, "wire_gb_s": wire})
+        found = compare([base], lost, conditions=[parse("regressed")])
+        assert (found.verdict.state, found.gates[0].passed) == ("unchanged", None)
+        assert found.gates[0].reason.startswith(reason)
+        assert compare([lost], base, conditions=[parse("regressed")]).gates[0].passed is True
+        assert compare([lost], lost, conditions=[parse("regressed")]).gates[0].passed is True
+
+
+def test_bounds_of_one_run_alone_are_said() -> None:
+    base = factories.rich()
+    said = {}
+    tight, bound = (
+        replace(base, links=tuple(replace(each, headline_is_bound=is_bound) for each in base.links))
+        for is_bound in (False, True)
+    )
+    for name, pair in {"none": (tight, tight), "after": (tight, bound), "before": (bound, tight)}.items():
+        notes = compare([pair[0]], pair[1]).comparability
+        said[name] = [each.message for each in notes if each.code == "bounds"]
+    rest = "no more than lower bounds of rates: more waiting lowers them, too"
+    assert said == {
+        "none": [],
+        "after": [f"only the candidate proves {rest}"],
+        "before": [f"only base proves {rest}"],
+    }
+
+
+def test_links_of_the_same_ends_are_called_alike_in_tables_and_figures() -> None:
+    base = factories.rich()
+    first = base.links[0]
+    both = replace(base, links=(first, replace(first, transport="nixl", link_key="other")))
+    slower = replace(both, links=tuple(replace(each, headline_gb_s=10.0) for each in both.links))
+    found = compare([both], slower)
+    assert {each.link for each in found.link_pairs} == {each.subject for each in found.links}
+    assert len(found.link_pairs) == 2
 
 
 def bucket(low: int, gap: float, count: int = 20) -> PromptBucket:

@@ -83,6 +83,26 @@ def test_another_transport_or_other_devices_match_where_there_is_only_one() -> N
     assert (dict(found.pairs), len(found.only_base), len(found.only_candidate)) == ({}, 1, 2)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("unknown", "unknown"), ("gpu0", "gpu1")),
+        (("gpu0", "unknown"), ("unknown", "gpu0")),
+        (("gpu0", "host"), ("host", "gpu0")),
+        (("gpu0", "host"), ("gpu0", "gpu1")),
+    ],
+)
+def test_what_is_no_device_is_not_a_renumbered_one(before: tuple[str, str], after: tuple[str, str]) -> None:
+    ours, theirs = (Ends(*pair, "nccl") for pair in (before, after))
+    found = match_links({ours: link(*before)}, {theirs: link(*after)})
+    assert (dict(found.pairs), list(found.only_base), list(found.only_candidate)) == ({}, [ours], [theirs])
+    renumbered = Ends("gpu4", "unknown", "nccl")
+    found = match_links(
+        {Ends("gpu0", "unknown", "nccl"): link("gpu0", "unknown")}, {renumbered: link("gpu4", "unknown")}
+    )
+    assert list(found.pairs) == [renumbered]
+
+
 def asked(tokens: dict[str, int | None], *, has_classes: bool = True) -> Analysis:
     requests = tuple(factories.request(name, prompt_tokens=count) for name, count in tokens.items())
     return replace(factories.unknown(), requests=requests, prompts=factories.rich().prompts if has_classes else None)
