@@ -139,3 +139,25 @@ def test_the_order_in_which_files_are_named_does_not_matter_to_rows() -> None:
     assert twice.metrics[0].verdict == compare([base], other).metrics[0].verdict
     blocks: list[Block] = list(build(twice).blocks)
     assert any("median of 2 runs" in getattr(block, "note", "") for block in blocks)
+
+
+def test_the_runs_rate_is_called_the_busiest_links() -> None:
+    """A link's own is just its rate; the whole run's says of which link it is, as the sentence does."""
+    base = factories.rich()
+    slower = replace(base, links=tuple(replace(each, headline_gb_s=1.0) for each in base.links))
+    found = build(compare([base], slower))
+    moved, links = (tables(found)[anchor] for anchor in ("diff-moved-table", "diff-links-table"))
+    assert "Rate of the busiest link" in {row[1].text for row in moved.rows}
+    assert {"Rate"} <= {row[2].text for row in links.rows}
+    first = found.blocks[0]
+    assert isinstance(first, Callout)
+    assert first.doubt == "Rate of the busiest link"
+
+
+def test_figures_say_the_change_that_tables_say_of_several_base_runs() -> None:
+    """The first base run is drawn, and the median is what counts."""
+    base = factories.rich()
+    bases = [with_summary(base, wire_gb_s=by) for by in (0.5, 1.0, 1.0)]
+    found = build(compare(bases, base))
+    drawn = next(each for each in found.blocks if isinstance(each, Ranges) and each.anchor == "diff-rates-chart")
+    assert {row.change for row in drawn.rows if row.label == "Wire rate"} == {"0 %"}

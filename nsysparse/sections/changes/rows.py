@@ -18,7 +18,6 @@ TONES: Mapping[str, Tone] = MappingProxyType(
 )
 _TITLES: Mapping[str, str] = MappingProxyType(
     {
-        **{name: measure.title for name, measure in RUN.items()},
         **{measure.name: measure.title for measure in LAYERS},
         **{measure.name: measure.title for measure in LINKS},
         **{measure.name: measure.title for measure in REQUESTS},
@@ -28,8 +27,8 @@ _TITLES: Mapping[str, str] = MappingProxyType(
 
 
 def title(change: Change) -> str:
-    """What changed, as people call it."""
-    return _TITLES[change.metric]
+    """What changed, as people call it; the whole run's rate is not called as a link's own."""
+    return _TITLES[change.metric] if change.subject else RUN[change.metric].title
 
 
 def moved_table(

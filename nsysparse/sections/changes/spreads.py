@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nsysparse.analysis import Distribution
 from nsysparse.compare.measures import TITLES
 from nsysparse.compare.wording import amount, percent, relative
-from nsysparse.comparison import Comparison, Spread
+from nsysparse.comparison import Change, Comparison, Spread
 from nsysparse.document import Range, RangeRow
 from nsysparse.sections.changes.rows import TONES
 
@@ -13,14 +13,15 @@ from nsysparse.sections.changes.rows import TONES
 def spread_rows(comparison: Comparison, names: Sequence[str]) -> list[RangeRow]:
     """The distributions of these names that at least one run has, in this order."""
     known = {each.metric: each for each in comparison.spreads}
-    verdicts = {each.metric: each.verdict for each in comparison.metrics}
-    return [_row(known[name], verdicts.get(f"{name}.p50", "")) for name in names if name in known]
+    changes = {each.metric: each for each in comparison.metrics}
+    return [_row(known[name], changes[f"{name}.p50"]) for name in names if name in known]
 
 
-def _row(spread: Spread, verdict: str) -> RangeRow:
+def _row(spread: Spread, change: Change) -> RangeRow:
+    """What is drawn is the first base run; the change is of all of them, as in the tables."""
     ours, theirs = (_range(each, spread.unit) for each in (spread.base, spread.candidate))
-    by = relative(ours.p50 if ours else None, theirs.p50 if theirs else None)
-    return RangeRow(TITLES[spread.metric], ours, theirs, percent(by), TONES.get(verdict, "plain"))
+    by = percent(relative(change.base, change.candidate))
+    return RangeRow(TITLES[spread.metric], ours, theirs, by, TONES[change.verdict])
 
 
 def _range(found: Distribution | None, unit: str) -> Range | None:
