@@ -153,11 +153,16 @@ def _answer(condition: Condition, change: Change, rules: Rules) -> Gate:
     shown = None if math.isinf(value) else value
     if not any(ends):
         return told(shown, True)
-    if condition.is_change and abs(change.delta or 0.0) <= (change.floor or 0.0) and change.floor_basis != "clocks":
+    if condition.is_change and _is_noise(change) and not _holds(condition, 0.0):
         return told(shown, True, change.reason or "within noise")
     if not all(ends):
         return told(shown, None, f"{_said(condition, change, value)}, which clocks leave open")
     return told(shown, False, _said(condition, change, value))
+
+
+def _is_noise(change: Change) -> bool:
+    """Whether the change is within what runs differ by anyway; what clocks leave open is no answer instead."""
+    return abs(change.delta or 0.0) <= (change.floor or 0.0) and change.floor_basis != "clocks"
 
 
 def _unanswerable(condition: Condition, change: Change, rules: Rules) -> str:

@@ -144,6 +144,17 @@ def test_a_change_within_the_floor_is_noise_even_for_a_gate() -> None:
     assert gate("kv_gap_ms.p50>0.015", 0.010, 0.020).passed is False  # its own value is no change
 
 
+@pytest.mark.parametrize("doubt", [0.0, 0.1])
+def test_a_gain_that_was_asked_for_and_did_not_come_fails(doubt: float) -> None:
+    """No change at all is what the condition is about: then noise is no excuse, whatever the floor rests on."""
+    base, same, better = (Reading(value, 100, doubt=doubt) for value in (10.0, 10.01, 5.0))
+    assert gate("kv_gap_ms.p50>-30%", base, base).passed is False
+    assert gate("kv_gap_ms.p50>-30%", base, same).passed is False
+    assert gate("kv_gap_ms.p50>-30%", base, better).passed is True
+    assert gate("wire_gb_s.p50<+5%", 40.0, 40.0).passed is False
+    assert gate("wire_gb_s.p50<+5%", 40.0, 44.0).passed is True
+
+
 def layer(number: int, base: Reading, candidate: Reading) -> Change:
     return judge(str(number), LAYERS[0], [base], candidate, RULES)
 
