@@ -542,8 +542,8 @@ GATES = """# Gates and the metrics of a comparison
 - A limit with a sign is of the change: `<-5%` of the base's value, `>+2` in the metric's unit. Without one it is of the
   candidate's own value; a share may be written `0.20` or `20%`.
 - `layer.` or `link.` before a metric asks it of every layer or link: any that fails fails it.
-- The word `regressed` fails where the verdict is `regressed` or `mixed`. It has no answer where the candidate lacks what
-  decides and the base has it.
+- The word `regressed` fails where the verdict is `regressed` or `mixed`. It has no answer where the candidate lacks
+  what decides and the base has it.
 
 [Compare two runs](../how-to/compare.md) shows how; [metrics](../metrics.md#comparison) has the rules. A change must
 exceed the floor, too, unless no change at all would fail (`<+5%`). What is marked * decides the verdict."""

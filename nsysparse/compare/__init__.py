@@ -4,7 +4,7 @@ measures   what can be compared, and how it is read from an analysis
 matching   which file, link and request of one run is which of the other
 judging    whether a change counts
 rows       changes of links, layers and requests; axes: what is drawn of both
-notes      what differs beside the transfers
+notes      what differs beside the transfers; prompts: whether both were asked for the like
 gates      conditions under which the comparison fails
 outcome    the one answer
 """
@@ -19,8 +19,9 @@ from nsysparse.compare.gates import Condition, answer, parse
 from nsysparse.compare.judging import Rules
 from nsysparse.compare.matching import busiest_differ, links_of, match_links, match_requests, match_traces
 from nsysparse.compare.measures import RUN
-from nsysparse.compare.notes import prompts_differ, remarks
+from nsysparse.compare.notes import remarks
 from nsysparse.compare.outcome import outcome
+from nsysparse.compare.prompts import prompt_lengths_apart
 from nsysparse.compare.rows import is_unknown, moved, of_layers, of_links, of_requests, of_run
 from nsysparse.comparison import Change, Compared, Comparison, Requests, Side
 
@@ -54,7 +55,7 @@ def compare(
     requests = of_requests(match, bases, candidate, rules)
     busiest = busiest_differ(bases, candidate, partners, theirs)
     run = of_run(bases, candidate, rules, other_busiest=busiest)
-    if any(prompts_differ(base, candidate, rules.noise) for base in bases):
+    if any(prompt_lengths_apart(base, candidate, rules.noise) for base in bases):
         run = [replace(each, decides=each.decides and not RUN[each.metric].of_requests) for each in run]
     found = outcome(run, links, layers, requests, is_same=all(base == candidate for base in bases))
     of_whole = [each.metric for each in conditions if each.scope == "run"]

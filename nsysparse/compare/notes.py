@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from nsysparse.analysis import Analysis, Setting
 from nsysparse.compare.matching import BY_ID, Partners, RequestMatch, Traces
+from nsysparse.compare.prompts import prompt_lengths_apart
 from nsysparse.compare.wording import called
 from nsysparse.comparison import Remark
 from nsysparse.units import counted, human_bytes, human_share
@@ -52,22 +52,6 @@ def remarks(
         *_sizes(base, candidate, noise),
         *_known(base, candidate),
     )
-
-
-def prompts_differ(base: Analysis, candidate: Analysis, noise: float) -> bool:
-    """Whether one run's prompts are longer than the other's, by more than noise; not, if none is known."""
-    ours, theirs = _prompt_sizes(base), _prompt_sizes(candidate)
-    return any(_apart(ours[name], theirs[name], noise) for name in ours.keys() & theirs.keys())
-
-
-def _prompt_sizes(analysis: Analysis) -> dict[str, float]:
-    """How long prompts are, by what is told of it: an equal mean may hide that the middle request asks for more."""
-    known = [each.prompt_tokens for each in analysis.requests if each.prompt_tokens is not None]
-    return {"on average": sum(known) / len(known), "in the median": median(known)} if known else {}
-
-
-def _apart(one: float, other: float, noise: float) -> bool:
-    return abs(one - other) > noise * max(one, other)
 
 
 def _differ(code: str, what: str, base: object, candidate: object) -> Iterator[Remark]:
@@ -159,15 +143,13 @@ def _work(base: Analysis, candidate: Analysis, match: RequestMatch) -> Iterator[
 def _prompts(bases: Sequence[Analysis], candidate: Analysis, noise: float) -> Iterator[Remark]:
     """Where prompts differ from those of any base run, of the first of these."""
     for base in bases:
-        ours, theirs = _prompt_sizes(base), _prompt_sizes(candidate)
-        for name, told in ours.items():
-            if name in theirs and _apart(told, theirs[name], noise):
-                yield Remark(
-                    "prompts",
-                    f"prompts have {told:,.0f} tokens {name} in base, {theirs[name]:,.0f} in the candidate: times per"
-                    " request differ for that alone, so only those of similar prompts decide",
-                )
-                return
+        for name, ours, theirs in prompt_lengths_apart(base, candidate, noise)[:1]:
+            yield Remark(
+                "prompts",
+                f"prompts have {ours:,.0f} tokens {name} in base, {theirs:,.0f} in the candidate: times per request"
+                " differ for that alone, so only those of similar prompts decide",
+            )
+            return
 
 
 def _sizes(base: Analysis, candidate: Analysis, noise: float) -> Iterator[Remark]:

@@ -8,6 +8,7 @@ from nsysparse.analysis import Analysis, Layer, Link
 from nsysparse.compare.judging import Rules, judge
 from nsysparse.compare.matching import BY_ID, BY_LENGTH, Ends, Partners, RequestMatch, link_labels
 from nsysparse.compare.measures import BUSIEST, LAYERS, LENGTHS, LINKS, LISTED, REQUESTS, RUN, Bucket, Measure
+from nsysparse.compare.prompts import prompt_lengths_apart
 from nsysparse.compare.readings import Reading, unknown
 from nsysparse.comparison import NOT_COMPARABLE, UNCHANGED, Change
 
@@ -91,7 +92,11 @@ def of_requests(match: RequestMatch, bases: Sequence[Analysis], candidate: Analy
         for low in sorted({*ours, *(low for each in classes for low in each)}):
             known = ours.get(low) or next(each[low] for each in classes if low in each)
             label = f"{known[1].low:,}\u2013{known[1].high - 1:,} tokens"
-            found += _rows(label, LENGTHS, [each.get(low) for each in classes], ours.get(low), rules)
+            rows = _rows(label, LENGTHS, [each.get(low) for each in classes], ours.get(low), rules)
+            # A class reaches to twice its least length: within it, too, prompts of one run may be the longer ones.
+            if any(prompt_lengths_apart(base, candidate, rules.noise, known[1]) for base in bases):
+                rows = [replace(each, decides=False) for each in rows]
+            found += rows
     return found
 
 

@@ -286,14 +286,38 @@ def bucket(low: int, gap: float, count: int = 20) -> PromptBucket:
 
 
 def test_requests_of_similar_prompts_decide_where_ids_do_not_persist() -> None:
+    """More of the requests have the long prompt, so the run's gap says nothing, and that of the long prompts does."""
     rich = factories.rich()
-    exact = tuple(replace(each, uncertainties={}) for each in rich.requests)
-    base = replace(rich, requests=exact, prompts=(bucket(512, 5.0), bucket(1024, 8.0)))
-    other = replace(longer_prompts(base), prompts=(bucket(512, 5.1), bucket(1024, 12.0)))
-    found = compare([base], other)
+
+    def asking(name: str, short: int, *gaps: float) -> Analysis:
+        requests = tuple(
+            replace(each, request_id=f"{name}{place}", prompt_tokens=600 if place < short else 1500, uncertainties={})
+            for place, each in enumerate(rich.requests)
+        )
+        return replace(rich, requests=requests, prompts=tuple(map(bucket, (512, 1024), gaps)))
+
+    found = compare([asking("a", 12, 5.0, 8.0)], with_summary(asking("b", 8, 5.1, 12.0), kv_gap_ms=2.0))
+    assert metric(found, "kv_gap_ms.p50").decides is False
     moved = [(each.subject, each.metric, each.verdict) for each in found.requests.rows]
     assert moved == [("1,024\u20132,047 tokens", "kv_gap_ms.p50", "regressed")]
     assert found.verdict.state == "regressed"
+
+
+def test_a_class_of_prompts_decides_only_where_they_are_alike_within_it() -> None:
+    """All of a class, and twice as long at its end as at its beginning: so is what had to be sent."""
+    rich = factories.rich()
+
+    def asking(tokens: int, gap: float) -> Analysis:
+        requests = tuple(
+            replace(each, request_id=f"{tokens}-{place}", prompt_tokens=tokens, uncertainties={})
+            for place, each in enumerate(rich.requests)
+        )
+        return replace(rich, requests=requests, prompts=(bucket(512, gap),))
+
+    longer, slower = (compare([asking(520, 5.0)], each) for each in (asking(1000, 9.0), asking(530, 9.0)))
+    for found, decides, state in ((longer, False, "unchanged"), (slower, True, "regressed")):
+        gap = next(each for each in found.requests.rows if each.metric == "kv_gap_ms.p50")
+        assert (gap.verdict, gap.decides, found.verdict.state) == ("regressed", decides, state)
 
 
 def test_requests_with_ids_are_compared_one_by_one_and_decide_nothing() -> None:
