@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from nsysparse.analysis import Layer, Link
-from nsysparse.compare.judging import Rules, too_few
+from nsysparse.compare.judging import Rules, is_about, too_few
 from nsysparse.compare.measures import LAYERS, LINKS, RUN, SHARE, STATISTICS, Measure
 from nsysparse.compare.wording import amount, called, difference, percent
 from nsysparse.comparison import IMPROVED, MIXED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change, Gate, Outcome
@@ -76,6 +76,14 @@ def parse(expression: str) -> Condition:
             f"--fail-on {shown}: {number} % of what?",
             f"For a change of {number} % write {named}{comparison}{'-' if '<' in comparison else '+'}{number}%.",
         )
+    if of == SHARE and not unit and float(number) > 1:
+        raise UsageError(
+            f"--fail-on {shown}: {number} is more than the whole.",
+            f"For {number} points write {named}{comparison}{sign}{float(number) / 100:g}, for {number} % of the"
+            f" base's value {named}{comparison}{sign}{number}%."
+            if is_change
+            else f"For {number} % write {named}{comparison}{number}%.",
+        )
     limit = float(number) * (-1 if sign in ("-", "\u2212") else 1)
     is_relative = is_change and unit == "%"
     return Condition(
@@ -104,7 +112,7 @@ def _unknown(named: str, known: Sequence[str], shown: str) -> UsageError:
     guess = f" Did you mean {', '.join(nearest)}?" if nearest else ""
     return UsageError(
         f"--fail-on {shown}: there is no metric called {named[:_LONGEST]}.{guess}",
-        "docs/reference/diff-json.md lists all of them.",
+        "docs/reference/gates.md lists all of them.",
     )
 
 
@@ -198,13 +206,15 @@ def _relative(base: float, candidate: float) -> float:
 
 def _holds(condition: Condition, value: float) -> bool:
     compare: Callable[[float, float], bool] = _OPERATORS[condition.operator]
-    return compare(value, condition.limit)
+    # What is just the limit may miss it by the last digit of a division.
+    return compare(condition.limit if is_about(value, condition.limit) else value, condition.limit)
 
 
 def _said(condition: Condition, change: Change, value: float) -> str:
     """The value in words, as the gate takes it."""
     if condition.is_relative:
-        return f"{percent(value)}, from {amount(change.base, change.unit)} to {amount(change.candidate, change.unit)}"
+        ends = f"from {amount(change.base, change.unit)} to {amount(change.candidate, change.unit)}"
+        return ends if math.isinf(value) else f"{percent(value)}, {ends}"
     if condition.is_change:
         return f"changed by {difference(value, change.unit)}"
     return f"is {amount(value, change.unit)}"

@@ -7,6 +7,7 @@ most.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
 from statistics import median
 from typing import TypeVar
 
@@ -126,13 +127,19 @@ def too_few(counts: Mapping[str, int | None], least: int) -> str:
 def _verdict(measure: Measure[Subject], base: float, candidate: float, noise: float, floor: float) -> tuple[str, bool]:
     """The verdict, and whether it is unchanged only because of the floor."""
     size = abs(candidate - base)
-    if size <= noise * max(abs(base), abs(candidate)):
+    least = noise * max(abs(base), abs(candidate))
+    if size <= least or is_about(size, least):
         return UNCHANGED, False
-    if size <= floor:
+    if size <= floor or is_about(size, floor):
         return UNCHANGED, True
     if measure.better == NEITHER:
         return CHANGED, False
     return (IMPROVED if (candidate > base) == (measure.better == HIGHER) else REGRESSED), False
+
+
+def is_about(value: float, limit: float) -> bool:
+    """Whether two numbers differ by no more than what subtracting and dividing leave."""
+    return isclose(value, limit, rel_tol=1e-9)
 
 
 _FLOORS = {"metric": "the floor of this metric", "clocks": "what clocks leave open"}

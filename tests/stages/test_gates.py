@@ -144,6 +144,39 @@ def test_a_change_within_the_floor_is_noise_even_for_a_gate() -> None:
     assert gate("kv_gap_ms.p50>0.015", 0.010, 0.020).passed is False  # its own value is no change
 
 
+@pytest.mark.parametrize("candidate", [0.285, 0.3 * 0.95, 28.5, 30 * 0.95])
+def test_what_is_just_the_limit_does_not_exceed_it(candidate: float) -> None:
+    """0.3 less 5 % is 0.285, whatever the last digit of a division says."""
+    base = 0.3 if candidate < 1 else 30.0
+    assert gate("wire_gb_s.p50<-5%", base, candidate).passed is True
+    assert gate("wire_gb_s.p50<=-5%", base, candidate).passed is False
+    for pair in ((base, candidate), (candidate, base)):
+        found = judge("", RUN["wire_gb_s.p50"], [Reading(pair[0], 9)], Reading(pair[1], 9), RULES)
+        assert found.verdict == "unchanged"
+
+
+def test_growth_from_nothing_is_said_without_a_percentage() -> None:
+    found = gate("peer_wait_ms.p50>+5%", 0.0, 1.0)
+    assert (found.passed, found.value, found.reason) == (False, None, "from 0 ns to 1.00 ms")
+
+
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ("kv_gap_share.p90>20", "For 20 % write kv_gap_share.p90>20%."),
+        (
+            "kv_gap_share.p90>+5",
+            "For 5 points write kv_gap_share.p90>+0.05, for 5 % of the base's value kv_gap_share.p90>+5%.",
+        ),
+    ],
+)
+def test_a_share_beyond_the_whole_is_a_percentage_without_its_sign(written: str, fix: str) -> None:
+    """No share ever exceeds it, so the gate would pass for ever."""
+    with pytest.raises(UsageError) as caught:
+        parse(written)
+    assert fix in (caught.value.hint)
+
+
 @pytest.mark.parametrize("doubt", [0.0, 0.1])
 def test_a_gain_that_was_asked_for_and_did_not_come_fails(doubt: float) -> None:
     """No change at all is what the condition is about: then noise is no excuse, whatever the floor rests on."""
