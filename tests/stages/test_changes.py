@@ -161,3 +161,13 @@ def test_figures_say_the_change_that_tables_say_of_several_base_runs() -> None:
     found = build(compare(bases, base))
     drawn = next(each for each in found.blocks if isinstance(each, Ranges) and each.anchor == "diff-rates-chart")
     assert {row.change for row in drawn.rows if row.label == "Wire rate"} == {"0 %"}
+
+
+def test_no_change_is_not_green_where_the_candidate_lost_what_decides() -> None:
+    base = factories.rich()
+    lost = replace(base, summary={**base.summary, "wire_gb_s": None})
+    for pair, tone in (((base, lost), "doubt"), ((lost, base), "good"), ((lost, lost), "good"), ((base, base), "good")):
+        found = compare([pair[0]], pair[1])
+        first = build(found).blocks[0]
+        assert isinstance(first, Callout)
+        assert (found.verdict.state, first.tone) == ("unchanged", tone)

@@ -7,6 +7,7 @@ from nsysparse.comparison import (
     NOT_COMPARABLE,
     REGRESSED,
     UNCHANGED,
+    Change,
     Comparison,
     Gate,
 )
@@ -40,11 +41,17 @@ def verdict(comparison: Comparison) -> list[Block]:
     """The answer, and what is synthetic."""
     found = comparison.verdict
     state, tone = _STATES[found.state]
+    if tone == "good" and any(map(_is_lost, comparison.metrics)):
+        tone = "doubt"  # what is not measured any more may have got worse
     figure, of = _figure(comparison)
     blocks: list[Block] = [Callout("verdict", state, found.text, tone, figure, of, _basis(comparison))]
     notices = {side.notice.message for side in (comparison.base, comparison.candidate) if side.notice}
     told = [Callout("notice", "synthetic", f"{each[:1].upper()}{each[1:]}", "doubt") for each in sorted(notices)]
     return [*blocks, *told]
+
+
+def _is_lost(change: Change) -> bool:
+    return change.decides and change.base is not None and change.candidate is None
 
 
 def _figure(comparison: Comparison) -> tuple[str, str]:
