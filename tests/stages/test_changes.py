@@ -8,12 +8,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from nsysparse.analysis import Analysis
+from nsysparse.changes import SECTIONS, build, build_review, build_summary
 from nsysparse.compare import compare, parse
 from nsysparse.comparison import Comparison
 from nsysparse.document import Block, Callout, Document, Dumbbells, Heading, Heatmap, Ranges, Table
 from nsysparse.render import to_html, to_markdown, to_text
 from nsysparse.render.budget import SHED_FIRST
-from nsysparse.sections.changes import SECTIONS, build, build_review, build_summary
 from tests.stages.test_compare import slow_layers, with_summary
 
 MADE: dict[str, Callable[[], Analysis]] = {

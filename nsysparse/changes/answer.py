@@ -1,5 +1,6 @@
 """The comparison's verdict, what to know before believing it, and the gates it was asked."""
 
+from nsysparse.changes.rows import title
 from nsysparse.compare.wording import percent, relative
 from nsysparse.comparison import (
     IMPROVED,
@@ -11,7 +12,6 @@ from nsysparse.comparison import (
     Gate,
 )
 from nsysparse.document import Block, Callout, Cell, Column, Heading, Paragraph, Table, Tone
-from nsysparse.sections.changes.rows import title
 from nsysparse.units import counted
 
 _STATES: dict[str, tuple[str, Tone]] = {

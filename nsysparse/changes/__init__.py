@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from nsysparse.changes import answer, definitions, every, heatmap, layers, links, requests, runs
+from nsysparse.changes.rows import moved_table
 from nsysparse.compare.rows import moved
 from nsysparse.comparison import NOT_COMPARABLE, Comparison
 from nsysparse.document import Block, Document, Heading, Paragraph
-from nsysparse.sections.changes import answer, definitions, every, heatmap, layers, links, requests, runs
-from nsysparse.sections.changes.rows import moved_table
 from nsysparse.units import counted
 
 __all__ = ["SECTIONS", "build", "build_review", "build_summary"]
