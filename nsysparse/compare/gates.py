@@ -15,7 +15,7 @@ from types import MappingProxyType
 from nsysparse.analysis import Layer, Link
 from nsysparse.compare.judging import Rules, too_few
 from nsysparse.compare.measures import LAYERS, LINKS, RUN, SHARE, STATISTICS, Measure
-from nsysparse.compare.wording import amount, called, difference, percent
+from nsysparse.compare.wording import amount, both, called, difference, percent
 from nsysparse.comparison import IMPROVED, MIXED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change, Gate, Outcome
 from nsysparse.errors import UsageError
 
@@ -188,7 +188,7 @@ def _holds(condition: Condition, value: float) -> bool:
 def _said(condition: Condition, change: Change, value: float) -> str:
     """The value in words, as the gate takes it."""
     if condition.is_relative:
-        return f"{percent(value)}, from {amount(change.base, change.unit)} to {amount(change.candidate, change.unit)}"
+        return ", ".join(filter(None, (percent(value), both(change.base, change.candidate, change.unit))))
     if condition.is_change:
         return f"changed by {difference(value, change.unit)}"
     return f"is {amount(value, change.unit)}"

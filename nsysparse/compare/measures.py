@@ -318,3 +318,17 @@ LENGTHS: tuple[Measure[Bucket], ...] = (
     Measure("ttft_ms.p50", "Time to first token, p50", TIME, LOWER, _STEP_MS, _of_bucket("ttft_ms")),
 )
 """Of requests of similar prompts, where ids tell nothing."""
+
+_OF_PARTS: Mapping[str, str] = MappingProxyType(
+    {
+        **{measure.name: measure.title for measure in LAYERS},
+        **{measure.name: measure.title for measure in LINKS},
+        **{measure.name: measure.title for measure in REQUESTS},
+        **{measure.name: measure.title for measure in LENGTHS},
+    }
+)
+
+
+def title_of(metric: str, *, of_run: bool) -> str:
+    """What people call a metric; of the whole run some say more than of one link or layer."""
+    return RUN[metric].title if of_run else _OF_PARTS[metric]

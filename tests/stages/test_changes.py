@@ -101,7 +101,7 @@ def test_gates_are_said_failed_first() -> None:
     rows = tables(build(regressed()))["diff-gates-table"].rows
     assert [row[1].text for row in rows] == ["failed", "passed"]
     text = to_text.render(build_summary(regressed()))
-    assert "1 gate failed: wire_gb_s.p50<-5% (\u221220.0 %, from 39.5 GB/s to 31.6 GB/s)" in text
+    assert "1 gate failed: wire_gb_s.p50<-5% (\u221220.0 %, 39.5 \u2192 31.6 GB/s)" in text
 
 
 def test_what_else_differs_is_said_before_the_tables() -> None:
