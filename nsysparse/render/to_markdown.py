@@ -32,7 +32,7 @@ from nsysparse.document import (
 )
 from nsysparse.errors import UsageError
 from nsysparse.render.budget import Part, choices, parts
-from nsysparse.render.figures import axis_end, ratios, summary
+from nsysparse.render.figures import axis_end, summary, verdicts
 from nsysparse.render.marks import MOST_LEVELS, bar, levels
 from nsysparse.render.names import shortened
 from nsysparse.render.neutral import html, name, prose
@@ -231,10 +231,9 @@ def _(block: ColumnChart) -> list[str]:
 
 @_written.register
 def _(block: Dumbbells) -> list[str]:
-    """Candidate ÷ base as columns where each category has one of its own, and in a sentence."""
-    columns = ratios(block)
-    is_drawn = len(columns) <= MOST_LEVELS and any(columns)
-    lines = [f"**{prose(block.caption)}**", "", *([f"`{levels(columns)}`", ""] if is_drawn else [])]
+    """Which categories became worse or better, a character each where they fit a line, and all in a sentence."""
+    is_drawn = 0 < len(block.labels) <= MOST_LEVELS
+    lines = [f"**{prose(block.caption)}**", "", *([f"`{verdicts(block)}`", ""] if is_drawn else [])]
     notes = [f"{summary(block)}.", block.note, block.dropped]
     return [*lines, *(line for note in notes if note for line in (prose(note), ""))]
 
