@@ -32,7 +32,7 @@ def said_of(shown: Dumbbells, at: int) -> str:
 
 
 def verdicts(shown: Dumbbells) -> str:
-    """A character per category: − worse, + better, ? not known in both runs or in doubt, · neither."""
+    """A character per category: - worse, + better, ? not known in both runs or in doubt, · neither."""
     return "".join(
         _MARKS.get(tone, "\u00b7") if base is not None and candidate is not None else "?"
         for base, candidate, tone in zip(shown.base, shown.candidate, shown.tones, strict=True)
