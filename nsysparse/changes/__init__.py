@@ -17,6 +17,7 @@ from nsysparse.units import counted
 __all__ = ["SECTIONS", "build", "build_review", "build_summary"]
 
 MOST_ROWS = 10
+MOST_REMARKS = 20
 _MARKER = "diff"
 
 SECTIONS: Mapping[str, Callable[[Comparison], list[Block]]] = MappingProxyType(
@@ -60,7 +61,9 @@ def build_summary(comparison: Comparison) -> Document:
             blocks += [Heading(name, section), moved_table(name, rows, f"{section}-table", MOST_ROWS, name[:-1])]
     if comparison.comparability:
         blocks.append(Heading("Before comparing", "diff-comparability"))
-        blocks += [Paragraph(f"{each.message[:1].upper()}{each.message[1:]}.") for each in comparison.comparability]
+        shown, more = answer.remarks_said(comparison, MOST_REMARKS)
+        blocks += [Paragraph(f"{each}.") for each in shown]
+        blocks += [Paragraph(more)] if more else []
     return _document(comparison, blocks)
 
 

@@ -7,6 +7,8 @@ _SAME = 5e-4
 """A share that shows as 0.0 %."""
 _FACTOR = 10
 _LONGEST, _TAIL = 60, 8
+_LONGEST_QUOTE = 400
+"""Characters of what a report says in words: longer than any sentence of ours, as a report may be a stranger's."""
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -56,6 +58,11 @@ def percent(change: float | None) -> str:
 def relative(base: float | None, candidate: float | None) -> float | None:
     """The change as a share of the base's value."""
     return None if candidate is None or not base else (candidate - base) / base
+
+
+def quoted(saying: str) -> str:
+    """What a report says in words, within a sentence; cut where it is longer than any that nsysparse wrote."""
+    return saying if len(saying) <= _LONGEST_QUOTE else f"{saying[: _LONGEST_QUOTE - 1]}\u2026"
 
 
 def called(name: str) -> str:

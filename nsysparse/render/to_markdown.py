@@ -39,8 +39,6 @@ from nsysparse.render.neutral import html, name, prose
 from nsysparse.units import counted, significant
 
 _LONGEST_COMMAND = 300
-_LONGEST_SAYING = 4000
-"""Longer texts quote names out of a file."""
 _LONGEST_SUMMARY = 160
 _BAR_WIDTH = 16
 _CELL_BAR_WIDTH = 12
@@ -167,11 +165,11 @@ def _(block: Paragraph) -> list[str]:
 @_written.register
 def _(block: Callout) -> list[str]:
     if block.kind == "notice":
-        return [f"> **{prose(block.title.capitalize())}.** {prose(shortened(block.text, _LONGEST_SAYING))}", ""]
+        return [f"> **{prose(block.title.capitalize())}.** {prose(block.text)}", ""]
     figures = " ".join(part for part in (block.figure, block.doubt) if part)
     basis = " · ".join(part for part in (figures, block.note) if part)
-    lines = [f"### {_ICONS.get(block.tone, _NO_ICON)} {prose(shortened(block.text, _LONGEST_SAYING))}", ""]
-    lines += [f"{CHANGE_THAT} {_advice(shortened(block.advice, _LONGEST_SAYING))}", ""] if block.advice else []
+    lines = [f"### {_ICONS.get(block.tone, _NO_ICON)} {prose(block.text)}", ""]
+    lines += [f"{CHANGE_THAT} {_advice(block.advice)}", ""] if block.advice else []
     return [*lines, prose(basis), ""] if basis else lines
 
 
