@@ -20,8 +20,8 @@ RUNNER = Path(__file__).parents[2] / "action/runner.sh"
     ],
 )  # fmt: skip
 def test_a_name_stays_text(name: str) -> None:
-    done = subprocess.run(  # noqa: S603 (our own script)
-        ["bash", "-c", f'source "{RUNNER}"; escaped'],  # noqa: S607
+    done = subprocess.run(
+        ["bash", "-c", f'source "{RUNNER}"; escaped'],
         input=name, capture_output=True, encoding="utf-8", check=True,
     )  # fmt: skip
     drawn = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(f"**Said**: {done.stdout}\n")
@@ -33,8 +33,8 @@ def test_a_name_stays_text(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["@someone", "https://evil.example", "www.evil.example", "WWW.evil.example"])
 def test_no_name_becomes_a_mention_or_an_address(name: str) -> None:
-    done = subprocess.run(  # noqa: S603
-        ["bash", "-c", f'source "{RUNNER}"; escaped'],  # noqa: S607
+    done = subprocess.run(
+        ["bash", "-c", f'source "{RUNNER}"; escaped'],
         input=name, capture_output=True, encoding="utf-8", check=True,
     )  # fmt: skip
     assert not re.search(r"@\w|://|(?i:www)\.\w", unescape(done.stdout))

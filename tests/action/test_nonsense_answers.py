@@ -1,4 +1,4 @@
-"""An answer that is no answer, a token that is none, an event of another shape: said in a sentence, never a traceback."""
+"""An answer that is no answer, a token that is none, an event of another shape: a sentence, never a traceback."""
 
 import importlib
 import json
@@ -35,7 +35,7 @@ def answering(body: bytes, status: int = 200) -> Iterator[str]:
     """A server on loopback that says the same to everything."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 (as http.server calls it)
+        def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
@@ -104,7 +104,7 @@ class Told:
     def pages(self, _path: str) -> Iterator[Any]:
         yield from self.entries
 
-    def call(self, method: str, path: str, _content: object = None) -> Any:  # noqa: ANN401 (a stand-in)
+    def call(self, method: str, path: str, _content: object = None) -> Any:
         self.written.append((method, path))
         return type("Answer", (), {"content": ["no comment"]})
 
