@@ -58,14 +58,16 @@ def compare(
     if any(prompt_lengths_apart(base, candidate, rules.noise) for base in bases):
         run = [replace(each, decides=each.decides and not RUN[each.metric].of_requests) for each in run]
     found = outcome(run, links, layers, requests, is_same=all(base == candidate for base in bases))
-    of_whole = [each.metric for each in conditions if each.scope == "run"]
+    named = dict.fromkeys(each.metric for each in conditions if each.scope == "run")
     scopes = {each.scope for each in conditions}
-    asked = {
-        "verdict": [each for each in run if each.decides],
-        "run": of_run(bases, candidate, rules, of_whole, other_busiest=busiest),
-        "link": of_links(partners, theirs, rules, every_metric=True) if "link" in scopes else [],
-        "layer": of_layers(bases, candidate, rules, every_metric=True) if "layer" in scopes else [],
-    }
+    asked = _by_metric(
+        {
+            "run": of_run(bases, candidate, rules, named, other_busiest=busiest),
+            "link": of_links(partners, theirs, rules, every_metric=True) if "link" in scopes else [],
+            "layer": of_layers(bases, candidate, rules, every_metric=True) if "layer" in scopes else [],
+        }
+    )
+    asked["verdict", ""] = [each for each in run if each.decides]
     return Comparison(
         nsysparse=__version__,
         verdict=found,
@@ -75,7 +77,7 @@ def compare(
         noise=rules.noise,
         min_samples=rules.min_samples,
         comparability=remarks(bases, candidate, traces[0], partners[0], match, rules.noise),
-        gates=tuple(answer(each, _of(each, asked), found, rules) for each in conditions),
+        gates=tuple(answer(each, asked.get((each.scope, each.metric), ()), found, rules) for each in conditions),
         metrics=tuple(run),
         links=moved(links, rules.noise),
         layers=moved(layers, rules.noise),
@@ -99,9 +101,13 @@ def _common(matched: Mapping[str, str], names: Mapping[str, str]) -> dict[str, s
     return {ours: names[theirs] for ours, theirs in matched.items()}
 
 
-def _of(condition: Condition, asked: Mapping[str, Sequence[Change]]) -> list[Change]:
-    """The changes that a gate is about."""
-    return [each for each in asked[condition.scope] if condition.metric in ("", each.metric)]
+def _by_metric(rows: Mapping[str, Sequence[Change]]) -> dict[tuple[str, str], list[Change]]:
+    """What gates ask for, by scope and metric; sorted once, as there may be many gates and many layers."""
+    found: dict[tuple[str, str], list[Change]] = {}
+    for scope, changes in rows.items():
+        for change in changes:
+            found.setdefault((scope, change.metric), []).append(change)
+    return found
 
 
 def _side(runs: Sequence[Analysis]) -> Side:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from nsysparse.filenames import shown_name
 from nsysparse.frames import Ranges, Work
 from nsysparse.source import nvtx, schema
 from nsysparse.source.anchor import read_anchor
@@ -90,11 +91,6 @@ def read_trace(
             graph_nodes=nodes,
             anchor=anchor,
         )
-
-
-def shown_name(name: str) -> str:
-    """A file name as text that can be written: bytes that are no UTF-8 become escapes."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _as_int(value: object) -> int:

@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
+import factories
 import pytest
 
 import nsysparse
 from nsysparse.cli import cli
+from nsysparse.render import to_json
 
 HEAVY = ("polars", "numpy", "sqlalchemy", "plotly", "jinja2", "rich", "dataframely")
 WATCH = """
@@ -85,3 +88,12 @@ blocks = [
 print(*(each.anchor for each in figures(Document("t", "s", "g", blocks))), "plotly" in sys.modules)
 """
     assert python("-c", drawn).split() == ["heatmap-chart", "timeline-chart", "False"]
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_comparing_saved_reports_loads_nothing_that_reads_traces(form: str, tmp_path: Path) -> None:
+    """It costs a small fraction of an analysis only as long as its imports do, too."""
+    saved = tmp_path / "saved.json"
+    saved.write_text(to_json.render(factories.rich()), encoding="utf-8")
+    said = python("-c", WATCH.format(heavy=HEAVY), "diff", str(saved), str(saved), "-f", form).splitlines()
+    assert said[-1] == "loaded"

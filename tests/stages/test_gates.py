@@ -116,7 +116,7 @@ def test_a_gate_holds_or_fails(
             "kv_gap_ms.p50>+10%",
             Reading(10.0, 9, doubt=0.5),
             Reading(11.5, 9, doubt=0.5),  # between 11/10.5 and 12/9.5: from +4.8 % to +26 %
-            "+15.0 %, from 10.0 ms to 11.5 ms, which clocks leave open",
+            "+15.0 %, 10.0 \u2192 11.5 ms, which clocks leave open",
         ),
         (
             "kv_gap_share.p90>0.20",
@@ -157,7 +157,7 @@ def test_what_is_just_the_limit_does_not_exceed_it(candidate: float) -> None:
 
 def test_growth_from_nothing_is_said_without_a_percentage() -> None:
     found = gate("peer_wait_ms.p50>+5%", 0.0, 1.0)
-    assert (found.passed, found.value, found.reason) == (False, None, "from 0 ns to 1.00 ms")
+    assert (found.passed, found.value, found.reason) == (False, None, "0 ns \u2192 1.00 ms")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_any_layer_that_fails_fails_it_and_any_open_one_leaves_it_open() -> None
 
     assert asked(fine) == (True, "")
     assert asked(fine, few)[0] is None
-    assert asked(fine, few, slow, slowest) == (False, "layer 2: \u221250.0 %, from 40.0 GB/s to 20.0 GB/s")
+    assert asked(fine, few, slow, slowest) == (False, "layer 2: \u221250.0 %, 40.0 \u2192 20.0 GB/s")
     assert asked() == (None, "there is no layer to ask it of")
 
 
