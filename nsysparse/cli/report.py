@@ -1,9 +1,7 @@
 """`nsysparse report`: the main job."""
 
-import sys
 from contextlib import ExitStack
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -15,6 +13,7 @@ from nsysparse.cli.pictures import KINDS, Picture, check_base_url, links, pictur
 from nsysparse.cli.place import check, format_for, write
 from nsysparse.cli.settings import Configured, is_typed
 from nsysparse.cli.talk import progress, say, verbosity_options
+from nsysparse.cli.terminal import as_text
 from nsysparse.errors import UsageError
 from nsysparse.render import FORMATS
 from nsysparse.render.budget import COMMENT_BYTES
@@ -105,6 +104,7 @@ def command(
         raise UsageError("--image: pictures lie beside the report, and that goes to stdout.", "Name a file with -o.")
     base = "" if image_base_url is None else check_base_url(image_base_url)
     from nsysparse.api import AFTER_READING, Stage, analyse_run
+    from nsysparse.sections import build_summary
     from nsysparse.source.inputs import find_run
 
     options = options_of(purpose, **known)
@@ -122,7 +122,7 @@ def command(
             content, drawn = _for_review(analysis, room, image, base, target)
         else:
             content, drawn = _rendered(analysis, chosen), []
-        summary = None if output == "-" or chosen == "text" else _summary(analysis)
+        summary = None if output == "-" or chosen == "text" else as_text(build_summary(analysis))
     to_stdout = output == "-" or (output is None and chosen == "text")
     files: list[tuple[str | bytes, Path | None]] = [(each.content, each.path) for each in drawn]
     files.append((content, None if to_stdout else target))
@@ -164,15 +164,6 @@ def _for_review(
     document = build_review(analysis)
     drawn = pictures(document, image, target) if image else []
     return render(document, max_bytes, links(drawn, base)), drawn
-
-
-def _summary(analysis: "Analysis") -> str:
-    from nsysparse.render.to_text import WIDTH, render
-    from nsysparse.sections import build_summary
-
-    shown = sys.stdout is not None and sys.stdout.isatty()  # None where it was closed; then nothing is printed
-    room = get_terminal_size().columns if shown else WIDTH  # a pipe gets the same bytes wherever it is
-    return render(build_summary(analysis), colour=shown, width=room)
 
 
 def _rendered(analysis: "Analysis", chosen: str) -> str:
