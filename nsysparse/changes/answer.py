@@ -1,7 +1,7 @@
 """The comparison's verdict, what to know before believing it, and the gates it was asked."""
 
 from nsysparse.changes.rows import title
-from nsysparse.compare.wording import percent, relative
+from nsysparse.compare.wording import failed_and_open, percent, relative
 from nsysparse.comparison import (
     IMPROVED,
     MIXED,
@@ -99,16 +99,11 @@ def _reason(gate: Gate) -> str:
 
 def gates_said(comparison: Comparison) -> list[Block]:
     """The gates in a sentence, for where the table is folded or there is no room for it."""
-    failed = [gate for gate in comparison.gates if gate.passed is False]
-    unanswered = [gate for gate in comparison.gates if gate.passed is None]
-    blocks: list[Block] = []
-    if failed:
-        said = "; ".join(f"{gate.expression} ({gate.reason})" for gate in failed)
-        blocks.append(Paragraph(f"{counted(len(failed), 'gate')} failed: {said}", "bad"))
+    failed, unanswered = failed_and_open(comparison.gates)
+    blocks: list[Block] = [Paragraph(failed, "bad")] if failed else []
     if unanswered:
-        said = "; ".join(f"{gate.expression} ({gate.reason})" for gate in unanswered)
-        blocks.append(Paragraph(f"{counted(len(unanswered), 'gate')} cannot be answered: {said}", "doubt"))
-    if comparison.gates and not failed and not unanswered:
+        blocks.append(Paragraph(unanswered, "doubt"))
+    if comparison.gates and not blocks:
         blocks.append(Paragraph(f"{counted(len(comparison.gates), 'gate')} passed.", "good"))
     return blocks
 

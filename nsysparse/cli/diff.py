@@ -1,6 +1,5 @@
 """`nsysparse diff`: two runs, one verdict, and gates for a pipeline."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
+from nsysparse.cli.gates import hold
 from nsysparse.cli.numbers import part_of_one
 from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of, refuse_options
 from nsysparse.cli.place import format_for, write
@@ -15,13 +15,12 @@ from nsysparse.cli.settings import LINES, Configured, is_typed
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.cli.terminal import as_text
 from nsysparse.comparison import DEFAULT_NOISE, DEFAULT_SAMPLES
-from nsysparse.errors import GateFailed, GateUnanswered, InputError, UsageError
+from nsysparse.errors import InputError, UsageError
 from nsysparse.render import FORMATS
 from nsysparse.render.budget import COMMENT_BYTES
-from nsysparse.units import counted
 
 if TYPE_CHECKING:
-    from nsysparse.comparison import Comparison, Gate
+    from nsysparse.comparison import Comparison
 
 EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 
@@ -137,7 +136,7 @@ def command(
     if target is not None:
         click.echo(summary, nl=False)
         say(f"Wrote {target}")
-    _answer(comparison.gates)
+    hold(comparison.gates)
 
 
 def _noise(given: str) -> float:
@@ -155,20 +154,3 @@ def _rendered(comparison: "Comparison", chosen: str, max_bytes: int) -> str:
     if chosen == "markdown":
         return renderer.render(build_review(comparison), max_bytes)
     return renderer.render(build_summary(comparison) if chosen == "text" else build(comparison))
-
-
-def _answer(gates: Sequence["Gate"]) -> None:
-    """Raise what the gates come to, once everything is written; a failure outweighs what could not be told."""
-    failed = [gate for gate in gates if gate.passed is False]
-    unanswered = [gate for gate in gates if gate.passed is None]
-    if failed:
-        raise GateFailed(f"{counted(len(failed), 'gate')} failed: {_said(failed)}.")
-    if unanswered:
-        raise GateUnanswered(
-            f"{counted(len(unanswered), 'gate')} cannot be answered: {_said(unanswered)}.",
-            "The comparison says what was missing; `nsysparse inspect TRACE` says how to record it.",
-        )
-
-
-def _said(gates: Sequence["Gate"]) -> str:
-    return "; ".join(f"{gate.expression} ({gate.reason})" for gate in gates)
