@@ -12,7 +12,7 @@ from nsysparse.changes.rows import moved_table
 from nsysparse.compare.rows import moved
 from nsysparse.comparison import NOT_COMPARABLE, Comparison
 from nsysparse.document import Block, Document, Heading, Paragraph
-from nsysparse.units import counted
+from nsysparse.units import capitalised, counted
 
 __all__ = ["SECTIONS", "build", "build_review", "build_summary"]
 
@@ -60,7 +60,7 @@ def build_summary(comparison: Comparison) -> Document:
             blocks += [Heading(name, section), moved_table(name, rows, f"{section}-table", MOST_ROWS, name[:-1])]
     if comparison.comparability:
         blocks.append(Heading("Before comparing", "diff-comparability"))
-        blocks += [Paragraph(f"{each.message[:1].upper()}{each.message[1:]}.") for each in comparison.comparability]
+        blocks += [Paragraph(f"{capitalised(each.message)}.") for each in comparison.comparability]
     return _document(comparison, blocks)
 
 

@@ -12,7 +12,7 @@ from nsysparse.comparison import (
     Gate,
 )
 from nsysparse.document import Block, Callout, Cell, Column, Heading, Paragraph, Table, Tone
-from nsysparse.units import counted
+from nsysparse.units import capitalised, counted
 
 _STATES: dict[str, tuple[str, Tone]] = {
     IMPROVED: ("improved", "good"),
@@ -43,7 +43,7 @@ def verdict(comparison: Comparison) -> list[Block]:
     figure, of = _figure(comparison)
     blocks: list[Block] = [Callout("verdict", state, found.text, tone, figure, of, _basis(comparison))]
     notices = {side.notice.message for side in (comparison.base, comparison.candidate) if side.notice}
-    told = [Callout("notice", "synthetic", f"{each[:1].upper()}{each[1:]}", "doubt") for each in sorted(notices)]
+    told = [Callout("notice", "synthetic", capitalised(each), "doubt") for each in sorted(notices)]
     return [*blocks, *told]
 
 
@@ -78,23 +78,16 @@ def gates(comparison: Comparison) -> list[Block]:
         return []
     columns = [Column("Gate"), Column("Answer"), Column("Why")]
     rows = [
-        [Cell(gate.expression, kind="name"), Cell(_answer(gate)[0], tone=_answer(gate)[1]), Cell(_reason(gate))]
+        [Cell(gate.expression, kind="name"), Cell(word, tone=tone), Cell(capitalised(gate.reason))]
         for gate in sorted(comparison.gates, key=_urgent)
+        for word, tone in [_ANSWERS[gate.passed]]
     ]
     return [Heading("Gates", "diff-gates"), Table("Gates", columns, rows, "diff-gates-table")]
-
-
-def _answer(gate: Gate) -> tuple[str, Tone]:
-    return _ANSWERS[gate.passed]
 
 
 def _urgent(gate: Gate) -> tuple[int, str]:
     """Failed before unanswered before passed."""
     return (False, None, True).index(gate.passed), gate.expression
-
-
-def _reason(gate: Gate) -> str:
-    return f"{gate.reason[:1].upper()}{gate.reason[1:]}" if gate.reason else ""
 
 
 def gates_said(comparison: Comparison) -> list[Block]:
@@ -115,7 +108,7 @@ def first_remarks(comparison: Comparison) -> list[Block]:
         return []
     more = len(comparison.comparability) - len(shown)
     rest = f" {counted(more, 'more difference')}." if more else ""
-    said = ". ".join(f"{each.message[:1].upper()}{each.message[1:]}" for each in shown)
+    said = ". ".join(capitalised(each.message) for each in shown)
     return [Paragraph(f"Before comparing: {said}.{rest}", "doubt")]
 
 
@@ -124,5 +117,5 @@ def comparability(comparison: Comparison) -> list[Block]:
     heading = Heading("Before comparing", "diff-comparability")
     if not comparison.comparability:
         return [heading, Paragraph("Nothing else differs: same GPUs, settings, links, layers and requests.")]
-    rows = [[Cell(f"{each.message[:1].upper()}{each.message[1:]}")] for each in comparison.comparability]
+    rows = [[Cell(capitalised(each.message))] for each in comparison.comparability]
     return [heading, Table("What else differs", [Column("What else differs")], rows, "diff-comparability-table")]
