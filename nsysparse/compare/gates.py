@@ -104,7 +104,7 @@ def _unknown(named: str, known: Sequence[str], shown: str) -> UsageError:
     guess = f" Did you mean {', '.join(nearest)}?" if nearest else ""
     return UsageError(
         f"--fail-on {shown}: there is no metric called {named[:_LONGEST]}.{guess}",
-        "docs/reference/diff-json.md lists all of them.",
+        "docs/reference/gates.md lists all of them.",
     )
 
 
