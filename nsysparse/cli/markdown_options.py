@@ -6,7 +6,7 @@ import click
 
 from nsysparse.cli.settings import is_typed
 from nsysparse.errors import UsageError
-from nsysparse.render.budget import COMMENT_BYTES
+from nsysparse.render import COMMENT_BYTES
 
 
 def max_bytes_option(function: Callable[..., None]) -> Callable[..., None]:

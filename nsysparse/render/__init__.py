@@ -6,7 +6,10 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["COMMENT_BYTES", "FORMATS", "Format"]
+
+COMMENT_BYTES = 60_000
+"""Fits a comment on GitHub, which holds 65,536 characters, with room for what a bot adds."""
 
 
 @dataclass(frozen=True, slots=True)
