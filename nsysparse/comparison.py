@@ -149,7 +149,7 @@ class LayerCurve:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """How much longer a byte took, by layer and request, or class of prompt lengths (`by` request or prompt-length).
+    """How much longer a byte took, by layer and request, or class of prompt lengths (`by` id or prompt-length).
 
     `change[k][n]` is candidate / base - 1 of layer `layers[k]` and column `columns[n]`, of time over bytes, waiting
     included; of several base runs the first's. `dropped_count` columns with less transfer time are left out.

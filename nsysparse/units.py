@@ -170,6 +170,11 @@ def fixed(value: float | None, decimals: int) -> str:
     return text.replace("-", "\u2212")
 
 
+def capitalised(text: str) -> str:
+    """A text as the beginning of a sentence; the rest keeps its capitals."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A count with its noun: `1 request`, `1,024 requests`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

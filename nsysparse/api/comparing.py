@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nsysparse.analysis import ROLES, Analysis
+from nsysparse.analysis import Analysis
 from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, roles_by_trace, silent
 from nsysparse.compare import Rules, compare, parse
 from nsysparse.comparison import Comparison
@@ -101,22 +101,12 @@ def _within(progress: Progress, name: str, before: int, of: int) -> Progress:
 
 
 def _roles(runs: Sequence[Run], asked: Options) -> dict[Run, dict[str, str]]:
-    """The roles that each run's files were given; a name must mean a file of at least one run."""
-    traced = [run for run in runs if not run.is_saved]
+    """The roles that each run's files were given; what is typed must mean a file of at least one run."""
     known: dict[Run, dict[str, str]] = {run: {} for run in runs}
     for name, role in asked.roles.items():
-        if role not in ROLES:
-            raise UsageError(f"There is no role {role!r}.", f"Roles are {', '.join(ROLES)}.")
-        meant = [run for run in traced if _names(run.paths, name, role)]
-        if not meant:
+        meant = [run for run in runs if not run.is_saved and roles_by_trace(run.paths, {name: role}, typed=False)]
+        if not meant and asked.is_typed("roles"):
             raise UsageError(f"--role {name}: is none of the traces.", "Name a file of either run.")
         for run in meant:
             known[run][name] = role
     return known
-
-
-def _names(paths: Sequence[Path], name: str, role: str) -> bool:
-    try:
-        return bool(roles_by_trace(paths, {name: role}))
-    except UsageError:
-        return False

@@ -11,16 +11,7 @@ import polars as pl
 from nsysparse.analysis import (
     Setting,
 )
-from nsysparse.api.options import (
-    AFTER_READING,
-    Options,
-    Progress,
-    Stage,
-    check,
-    each_file,
-    roles_by_trace,
-    silent,
-)
+from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, each_file, roles_by_trace, silent
 from nsysparse.api.reading import announcements, find_standing, merged, normalised, numbering, read
 from nsysparse.arrivals import arrivals, emitting
 from nsysparse.attribution import agree_between_sides, annotate

@@ -1,7 +1,7 @@
 """The comparison's verdict, what to know before believing it, and the gates it was asked."""
 
 from nsysparse.changes.rows import title
-from nsysparse.compare.wording import percent, relative
+from nsysparse.compare.wording import failed_and_open, percent, relative
 from nsysparse.comparison import (
     IMPROVED,
     MIXED,
@@ -13,7 +13,7 @@ from nsysparse.comparison import (
     Gate,
 )
 from nsysparse.document import Block, Callout, Cell, Column, Heading, Paragraph, Table, Tone
-from nsysparse.units import counted
+from nsysparse.units import capitalised, counted
 
 _STATES: dict[str, tuple[str, Tone]] = {
     IMPROVED: ("improved", "good"),
@@ -48,7 +48,7 @@ def verdict(comparison: Comparison) -> list[Block]:
     figure, of = _figure(comparison)
     blocks: list[Block] = [Callout("verdict", state, found.text, tone, figure, of, _basis(comparison))]
     notices = {side.notice.message for side in (comparison.base, comparison.candidate) if side.notice}
-    told = [Callout("notice", "synthetic", f"{each[:1].upper()}{each[1:]}", "doubt") for each in sorted(notices)]
+    told = [Callout("notice", "synthetic", capitalised(each), "doubt") for each in sorted(notices)]
     return [*blocks, *told]
 
 
@@ -87,14 +87,11 @@ def gates(comparison: Comparison) -> list[Block]:
         return []
     columns = [Column("Gate"), Column("Answer"), Column("Why")]
     rows = [
-        [Cell(gate.expression, kind="name"), Cell(_answer(gate)[0], tone=_answer(gate)[1]), Cell(_reason(gate))]
+        [Cell(gate.expression, kind="name"), Cell(word, tone=tone), Cell(capitalised(gate.reason))]
         for gate in sorted(comparison.gates, key=_urgent)
+        for word, tone in [_ANSWERS[gate.passed]]
     ]
     return [Heading("Gates", "diff-gates"), Table("Gates", columns, rows, "diff-gates-table")]
-
-
-def _answer(gate: Gate) -> tuple[str, Tone]:
-    return _ANSWERS[gate.passed]
 
 
 def _urgent(gate: Gate) -> tuple[int, str]:
@@ -102,22 +99,13 @@ def _urgent(gate: Gate) -> tuple[int, str]:
     return (False, None, True).index(gate.passed), gate.expression
 
 
-def _reason(gate: Gate) -> str:
-    return f"{gate.reason[:1].upper()}{gate.reason[1:]}" if gate.reason else ""
-
-
 def gates_said(comparison: Comparison) -> list[Block]:
     """The gates in a sentence, for where the table is folded or there is no room for it."""
-    failed = [gate for gate in comparison.gates if gate.passed is False]
-    unanswered = [gate for gate in comparison.gates if gate.passed is None]
-    blocks: list[Block] = []
-    if failed:
-        said = "; ".join(f"{gate.expression} ({gate.reason})" for gate in failed)
-        blocks.append(Paragraph(f"{counted(len(failed), 'gate')} failed: {said}", "bad"))
+    failed, unanswered = failed_and_open(comparison.gates)
+    blocks: list[Block] = [Paragraph(failed, "bad")] if failed else []
     if unanswered:
-        said = "; ".join(f"{gate.expression} ({gate.reason})" for gate in unanswered)
-        blocks.append(Paragraph(f"{counted(len(unanswered), 'gate')} cannot be answered: {said}", "doubt"))
-    if comparison.gates and not failed and not unanswered:
+        blocks.append(Paragraph(unanswered, "doubt"))
+    if comparison.gates and not blocks:
         blocks.append(Paragraph(f"{counted(len(comparison.gates), 'gate')} passed.", "good"))
     return blocks
 
@@ -129,7 +117,7 @@ def first_remarks(comparison: Comparison) -> list[Block]:
         return []
     more = len(comparison.comparability) - len(shown)
     rest = f" {counted(more, 'more difference')}." if more else ""
-    said = ". ".join(f"{each.message[:1].upper()}{each.message[1:]}" for each in shown)
+    said = ". ".join(capitalised(each.message) for each in shown)
     return [Paragraph(f"Before comparing: {said}.{rest}", "doubt")]
 
 
@@ -145,6 +133,6 @@ def comparability(comparison: Comparison) -> list[Block]:
 
 def remarks_said(comparison: Comparison, most: int) -> tuple[list[str], str]:
     """What else differs, as many as fit, and how many more there are in words."""
-    shown = [f"{each.message[:1].upper()}{each.message[1:]}" for each in comparison.comparability[:most]]
+    shown = [capitalised(each.message) for each in comparison.comparability[:most]]
     more = len(comparison.comparability) - len(shown)
     return shown, f"{counted(more, 'more difference')}; the JSON output has all." if more else ""

@@ -7,7 +7,7 @@ from nsysparse.compare.measures import title_of
 from nsysparse.compare.wording import amount, difference, percent, relative
 from nsysparse.comparison import CHANGED, IMPROVED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change
 from nsysparse.document import Cell, CellKind, Column, Table, Tone
-from nsysparse.units import UNKNOWN, counted
+from nsysparse.units import UNKNOWN, capitalised, counted
 
 MARKS: Mapping[str, str] = MappingProxyType(
     {IMPROVED: "+", REGRESSED: "\u2212", CHANGED: "~", UNCHANGED: "", NOT_COMPARABLE: "?"}
@@ -49,7 +49,7 @@ def moved_table(
         *([Column("Why", minor=True)] if any(each.reason for each in shown) else []),
     ]
     has_why = len(columns) > len(_row(shown[0], subject, kind)) if shown else False
-    rows = [[*_row(each, subject, kind), *([Cell(_why(each))] if has_why else [])] for each in shown]
+    rows = [[*_row(each, subject, kind), *([Cell(capitalised(each.reason))] if has_why else [])] for each in shown]
     dropped = f"{counted(more, 'more row')} moved less; the JSON output has all." if more else ""
     return Table(caption, columns, rows, anchor, dropped)
 
@@ -77,14 +77,15 @@ def _order(subject: str) -> float | str:
     return float(subject) if subject.isascii() and subject.isdigit() else subject
 
 
-def _why(change: Change) -> str:
-    return f"{change.reason[:1].upper()}{change.reason[1:]}" if change.reason else ""
-
-
 def all_rows(changes: Iterable[Change]) -> list[list[Cell]]:
     """Every change with its verdict and reason, for the table that holds all of them."""
     return [
-        [*_row(each, "", "words"), Cell(each.verdict, tone=TONES[each.verdict]), Cell(_samples(each)), Cell(_why(each))]
+        [
+            *_row(each, "", "words"),
+            Cell(each.verdict, tone=TONES[each.verdict]),
+            Cell(_samples(each)),
+            Cell(capitalised(each.reason)),
+        ]
         for each in changes
     ]
 

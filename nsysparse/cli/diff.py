@@ -1,6 +1,5 @@
 """`nsysparse diff`: two runs, one verdict, and gates for a pipeline."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -8,20 +7,20 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
+from nsysparse.cli.gates import hold
+from nsysparse.cli.markdown_options import check_markdown, max_bytes_option, room
 from nsysparse.cli.numbers import part_of_one
 from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of, refuse_options
 from nsysparse.cli.place import format_for, write
-from nsysparse.cli.settings import LINES, Configured, is_typed
+from nsysparse.cli.settings import LINES, Configured
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.cli.terminal import as_text
 from nsysparse.comparison import DEFAULT_NOISE, DEFAULT_SAMPLES
-from nsysparse.errors import GateFailed, GateUnanswered, InputError, UsageError
+from nsysparse.errors import InputError
 from nsysparse.render import FORMATS
-from nsysparse.render.budget import COMMENT_BYTES
-from nsysparse.units import counted
 
 if TYPE_CHECKING:
-    from nsysparse.comparison import Comparison, Gate
+    from nsysparse.comparison import Comparison
 
 EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 
@@ -60,13 +59,7 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
     metavar="N",
     help="So many observations a percentile needs in each run to be compared.",
 )
-@click.option(
-    "--max-bytes",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Markdown: leave out sections, then rows, until it fits, and say which; 0: no limit. Default:"
-    f" {COMMENT_BYTES}, for a comment on GitHub.",
-)
+@max_bytes_option
 @click.option("--force", is_flag=True, help="Replace a file that nsysparse did not write.")
 @analysis_options
 @click.option(
@@ -105,8 +98,7 @@ def command(
     `nsysparse report -f json` saved, which compare in no time. Several saved reports as BASE are several runs.
     """
     chosen = format_for(output_format, output, EXTENSIONS, "text")
-    if max_bytes is not None and chosen != "markdown" and is_typed("max_bytes"):
-        raise UsageError(f"--max-bytes is for Markdown, not for {chosen}.", "Add -f markdown, or -o NAME.md.")
+    check_markdown(chosen, {"--max-bytes": max_bytes})
     noise = DEFAULT_NOISE if noise_floor is None else _noise(noise_floor)
     from nsysparse.api import compare_runs
     from nsysparse.changes import build_summary
@@ -127,17 +119,15 @@ def command(
         comparison = compare_runs(bases, runs[0], options, rules, fail_on, tell)
         target = None if output is None or output == "-" else Path(output)
         summary = as_text(build_summary(comparison))
-        if chosen == "text" and target is None:
-            content = summary
-        else:
-            content = _rendered(comparison, chosen, COMMENT_BYTES if max_bytes is None else max_bytes)
+        to_screen = chosen == "text" and target is None
+        content = summary if to_screen else _rendered(comparison, chosen, room(max_bytes))
     read = [path for run in (*bases, *runs) for path in run.paths]
     inputs = [*read, *map(Path, (base, candidate, *more_bases)), *files_of(options)]
     write(content, target, force=force, inputs=inputs)
     if target is not None:
         click.echo(summary, nl=False)
         say(f"Wrote {target}")
-    _answer(comparison.gates)
+    hold(comparison.gates)
 
 
 def _noise(given: str) -> float:
@@ -150,25 +140,8 @@ def _rendered(comparison: "Comparison", chosen: str, max_bytes: int) -> str:
     from nsysparse.changes import build, build_review, build_summary
 
     renderer = FORMATS[chosen]
-    if renderer.subject == "analysis":
+    if renderer.subject == "result":
         return renderer.render(comparison)
     if chosen == "markdown":
         return renderer.render(build_review(comparison), max_bytes)
     return renderer.render(build_summary(comparison) if chosen == "text" else build(comparison))
-
-
-def _answer(gates: Sequence["Gate"]) -> None:
-    """Raise what the gates come to, once everything is written; a failure outweighs what could not be told."""
-    failed = [gate for gate in gates if gate.passed is False]
-    unanswered = [gate for gate in gates if gate.passed is None]
-    if failed:
-        raise GateFailed(f"{counted(len(failed), 'gate')} failed: {_said(failed)}.")
-    if unanswered:
-        raise GateUnanswered(
-            f"{counted(len(unanswered), 'gate')} cannot be answered: {_said(unanswered)}.",
-            "The comparison says what was missing; `nsysparse inspect TRACE` says how to record it.",
-        )
-
-
-def _said(gates: Sequence["Gate"]) -> str:
-    return "; ".join(f"{gate.expression} ({gate.reason})" for gate in gates)

@@ -1,5 +1,6 @@
-"""What `--fail-over-threshold` makes of a verdict: nothing, a failed gate, or a gate that has no answer."""
+"""What `--fail-on` and `--fail-over-threshold` end with: nothing, a failed gate, or a gate that has no answer."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nsysparse.analysis import ADVICE
@@ -8,11 +9,30 @@ from nsysparse.units import share_within, within
 
 if TYPE_CHECKING:
     from nsysparse.analysis import Analysis, Verdict
+    from nsysparse.comparison import Gate
 
 _OTHERWISE = (
     "A threshold further from it would have an answer, or clocks known better: --utc-error, or traces of one host"
     " (docs/explanation/clocks.md)."
 )
+
+
+def hold(gates: Sequence["Gate"]) -> None:
+    """Say nothing where all gates of a comparison passed; a failure outweighs what could not be told.
+
+    Raises:
+        GateFailed: Any did.
+        GateUnanswered: None failed, and any has no answer.
+    """
+    from nsysparse.compare.wording import failed_and_open
+
+    failed, unanswered = failed_and_open(gates)
+    if failed:
+        raise GateFailed(f"{failed}.")
+    if unanswered:
+        raise GateUnanswered(
+            f"{unanswered}.", "The comparison says what was missing; `nsysparse inspect TRACE` says how to record it."
+        )
 
 
 def fail_over_threshold(analysis: "Analysis") -> None:

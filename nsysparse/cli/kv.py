@@ -251,7 +251,7 @@ def _is_trace(path: Path) -> bool:
 
 def _rendered(prediction: "Prediction", chosen: str) -> str:
     renderer = FORMATS[chosen]
-    if renderer.subject == "analysis":
+    if renderer.subject == "result":
         return renderer.render(prediction)
     from nsysparse.sections.prediction import build
 

@@ -208,10 +208,12 @@ def options_of(purpose: str, **arguments: Unpack[AnalysisArguments]) -> "Options
 
 def files_of(options: "Options") -> list[Path]:
     """What is read because of options, beside traces: no output may replace it."""
-    from nsysparse.catalog.loader import CONFIG
+    read = [*([options.measured] if options.measured else []), *config_files()]
+    if options.model:
+        from nsysparse.catalog.loader import CONFIG
 
-    model = [Path(options.model), Path(options.model, CONFIG)] if options.model else []
-    return [*model, *([options.measured] if options.measured else []), *config_files()]
+        read += [Path(options.model), Path(options.model, CONFIG)]
+    return read
 
 
 def refuse_options(context: click.Context, why: str) -> None:

@@ -1,23 +1,22 @@
 """`nsysparse report`: the main job."""
 
-import sys
 from contextlib import ExitStack
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
 from nsysparse.cli.gates import fail_over_threshold
+from nsysparse.cli.markdown_options import check_markdown, max_bytes_option, room
 from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of, refuse_options
 from nsysparse.cli.pictures import KINDS, Picture, check_base_url, links, pictures
 from nsysparse.cli.place import check, format_for, write
-from nsysparse.cli.settings import Configured, is_typed
+from nsysparse.cli.settings import Configured
 from nsysparse.cli.talk import progress, say, verbosity_options
+from nsysparse.cli.terminal import as_text
 from nsysparse.errors import UsageError
 from nsysparse.render import FORMATS
-from nsysparse.render.budget import COMMENT_BYTES
 
 if TYPE_CHECKING:
     from nsysparse.analysis import Analysis
@@ -34,13 +33,7 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
     metavar="PATH",
     help="Where to write; - is stdout. Default: reports/<stem> with the format's suffix; text goes to stdout.",
 )
-@click.option(
-    "--max-bytes",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Markdown: leave out sections, then rows, until it fits, and say which; 0: no limit. Default:"
-    f" {COMMENT_BYTES}, for a comment on GitHub.",
-)
+@max_bytes_option
 @click.option(
     "--image",
     type=click.Choice(KINDS),
@@ -98,13 +91,14 @@ def command(
     file where nsys is installed; or a report that `-f json` saved, to have it in another format.
     """
     chosen = format_for(output_format, output, EXTENSIONS, "html")
-    _check_markdown(chosen, {"--max-bytes": max_bytes, "--image": image, "--image-base-url": image_base_url})
+    check_markdown(chosen, {"--max-bytes": max_bytes, "--image": image, "--image-base-url": image_base_url})
     if image_base_url is not None and image is None:
         raise UsageError("--image-base-url: there are no pictures to link.", "Add --image svg.")
     if image is not None and output == "-":
         raise UsageError("--image: pictures lie beside the report, and that goes to stdout.", "Name a file with -o.")
     base = "" if image_base_url is None else check_base_url(image_base_url)
     from nsysparse.api import AFTER_READING, Stage, analyse_run
+    from nsysparse.sections import build_summary
     from nsysparse.source.inputs import find_run
 
     options = options_of(purpose, **known)
@@ -118,11 +112,10 @@ def command(
         target = Path(output) if output else Path("reports") / _name(paths, EXTENSIONS[chosen])
         tell(Stage("writing the report", len(paths) + AFTER_READING - 1, len(paths) + AFTER_READING))
         if chosen == "markdown":
-            room = COMMENT_BYTES if max_bytes is None else max_bytes
-            content, drawn = _for_review(analysis, room, image, base, target)
+            content, drawn = _for_review(analysis, room(max_bytes), image, base, target)
         else:
             content, drawn = _rendered(analysis, chosen), []
-        summary = None if output == "-" or chosen == "text" else _summary(analysis)
+        summary = None if output == "-" or chosen == "text" else as_text(build_summary(analysis))
     to_stdout = output == "-" or (output is None and chosen == "text")
     files: list[tuple[str | bytes, Path | None]] = [(each.content, each.path) for each in drawn]
     files.append((content, None if to_stdout else target))
@@ -147,13 +140,6 @@ def _write_all(
             say(f"Wrote {path}")
 
 
-def _check_markdown(chosen: str, given: dict[str, object]) -> None:
-    """Options of one format must not be lost on another, where they are meant for this very run."""
-    for option, value in given.items():
-        if value is not None and chosen != "markdown" and is_typed(option[2:].replace("-", "_")):
-            raise UsageError(f"{option} is for Markdown, not for {chosen}.", "Add -f markdown, or -o NAME.md.")
-
-
 def _for_review(
     analysis: "Analysis", max_bytes: int, image: str | None, base: str, target: Path
 ) -> tuple[str, list[Picture]]:
@@ -166,20 +152,11 @@ def _for_review(
     return render(document, max_bytes, links(drawn, base)), drawn
 
 
-def _summary(analysis: "Analysis") -> str:
-    from nsysparse.render.to_text import WIDTH, render
-    from nsysparse.sections import build_summary
-
-    shown = sys.stdout is not None and sys.stdout.isatty()  # None where it was closed; then nothing is printed
-    room = get_terminal_size().columns if shown else WIDTH  # a pipe gets the same bytes wherever it is
-    return render(build_summary(analysis), colour=shown, width=room)
-
-
 def _rendered(analysis: "Analysis", chosen: str) -> str:
     from nsysparse.sections import build
 
     renderer = FORMATS[chosen]
-    return renderer.render(analysis if renderer.subject == "analysis" else build(analysis))
+    return renderer.render(analysis if renderer.subject == "result" else build(analysis))
 
 
 def _name(paths: list[Path], suffix: str) -> str:

@@ -15,6 +15,7 @@ from nsysparse.cli.config_values import checked
 from nsysparse.cli.origins import Origin, rephrase
 from nsysparse.cli.talk import murmur, say
 from nsysparse.errors import NsysparseError, UsageError
+from nsysparse.filenames import shown_name
 
 _CHOICES, _FILE = "nsysparse.config.choices", "nsysparse.config.file"
 _CHOICE = {"config", "no_config"}
@@ -164,9 +165,7 @@ def _origin(ctx: click.Context, option: click.Parameter) -> Origin | None:
         return Origin(typed, key, keys.variable(key), None, value)
     if source is ParameterSource.DEFAULT_MAP and isinstance(file, ConfigFile):
         place = key if key in keys.shared() else f"{ctx.command.name}.{key}"
-        # Bytes that are no UTF-8 cannot be written in a report.
-        shown = file.path.name.encode("utf-8", "backslashreplace").decode("utf-8")
-        return Origin(typed, place, shown, file.path, value)
+        return Origin(typed, place, shown_name(file.path.name), file.path, value)
     return None
 
 

@@ -84,10 +84,9 @@ _Times = dict[tuple[int, str], tuple[int, int]]
 def _columns(base: Analysis, candidate: Analysis, match: RequestMatch) -> tuple[dict[str, str], dict[str, str]]:
     """For each run the column of each of its requests, in the order of prompt lengths, then of ids."""
     if match.by == BY_ID:
-        same = {name: name for name in match.ids}
         tokens = {each.request_id: each.prompt_tokens or 0 for each in candidate.requests}
-        ordered = {name: name for name in sorted(same, key=lambda name: (tokens.get(name, 0), name))}
-        return same, ordered
+        same = {name: name for name in sorted(match.ids, key=lambda name: (tokens[name], name))}
+        return same, same
     if match.by == BY_LENGTH:
         return _classes(base), _classes(candidate)
     return {}, {}

@@ -1,6 +1,9 @@
-"""Values and changes in words, by their unit: `39.5 GB/s`, `-20.1 %`, `+4.2 points`."""
+"""Values and changes in words, by their unit: `39.5 GB/s`, `-20.1 %`, `+4.2 points`; and what gates come to."""
 
-from nsysparse.units import NS_PER_MS, UNKNOWN, human_bytes, human_ns, human_rate, human_share, significant
+from collections.abc import Iterable
+
+from nsysparse.comparison import Gate
+from nsysparse.units import NS_PER_MS, UNKNOWN, counted, human_bytes, human_ns, human_rate, human_share, significant
 
 _MINUS = "\u2212"
 _SAME = 5e-4
@@ -68,3 +71,15 @@ def quoted(saying: str) -> str:
 def called(name: str) -> str:
     """A name within a sentence, cut in the middle; the rows have it whole."""
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - _TAIL - 1]}\u2026{name[-_TAIL:]}"
+
+
+def failed_and_open(gates: Iterable[Gate]) -> tuple[str, str]:
+    """Which gates failed and which have no answer, each with its reason and no full stop; empty where there is none."""
+    told: dict[bool | None, list[str]] = {False: [], None: [], True: []}
+    for gate in gates:
+        told[gate.passed].append(f"{gate.expression} ({gate.reason})")
+    failed, unanswered = (
+        f"{counted(len(told[passed]), 'gate')} {verb}: {'; '.join(told[passed])}" if told[passed] else ""
+        for passed, verb in ((False, "failed"), (None, "cannot be answered"))
+    )
+    return failed, unanswered

@@ -6,6 +6,7 @@ from dataclasses import replace
 from nsysparse.analysis import ADVICE, Excluded, Link, Totals, TraceFacts, Verdict
 from nsysparse.metrics.moved import moved
 from nsysparse.metrics.sought import nothing
+from nsysparse.units import capitalised
 
 
 def verdict(
@@ -35,6 +36,6 @@ def verdict(
     sentence = "; ".join(clause for clause in clauses if clause)
     return replace(
         gap,
-        text=f"{sentence[:1].upper()}{sentence[1:]}." + (f"{ADVICE}{found.advice}" if found.advice else ""),
+        text=f"{capitalised(sentence)}." + (f"{ADVICE}{found.advice}" if found.advice else ""),
         detail=" ".join(each for each in (gap.detail, found.detail) if each),
     )

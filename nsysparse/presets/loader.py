@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from nsysparse.errors import InputError, UsageError, unknown_name
+from nsysparse.filenames import shown_name
 from nsysparse.presets.engine import complaint, group_names
 from nsysparse.presets.format import Refusal, parse
 from nsysparse.presets.matching import active, match, rules_of
@@ -164,7 +165,7 @@ def examine(name: str) -> tuple[Preset | None, list[Refusal]]:
 
 
 def _origin(name: str) -> str:
-    return Path(name).name.encode("utf-8", "backslashreplace").decode("utf-8")
+    return shown_name(Path(name).name)
 
 
 def _exists(path: Path, origin: str) -> bool:

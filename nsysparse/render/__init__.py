@@ -6,16 +6,19 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["COMMENT_BYTES", "FORMATS", "Format"]
+
+COMMENT_BYTES = 60_000
+"""Fits a comment on GitHub, which holds 65,536 characters, with room for what a bot adds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """An output format: its file extension, and whether it draws a `document` or writes the `analysis` itself."""
+    """An output format: its file extension, and whether it draws a `document` or writes the `result` itself."""
 
     extension: str
     module: str
-    subject: Literal["document", "analysis"] = "document"
+    subject: Literal["document", "result"] = "document"
 
     @property
     def render(self) -> Callable[..., str]:
@@ -28,7 +31,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         "html": Format(".html", "nsysparse.render.to_html"),
         "markdown": Format(".md", "nsysparse.render.to_markdown"),
-        "json": Format(".json", "nsysparse.render.to_json", "analysis"),
+        "json": Format(".json", "nsysparse.render.to_json", "result"),
         "text": Format(".txt", "nsysparse.render.to_text"),
     }
 )

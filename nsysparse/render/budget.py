@@ -6,9 +6,6 @@ from dataclasses import dataclass, replace
 from nsysparse.document import SECTION_LEVEL, Block, Callout, Heading, Table
 from nsysparse.render.tabled import as_table
 
-COMMENT_BYTES = 60_000
-"""Fits a comment on GitHub, which holds 65,536 characters, with room for what a bot adds."""
-
 _OF_A_REPORT = (
     "definitions",
     "heatmap",

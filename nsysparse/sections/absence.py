@@ -2,6 +2,7 @@
 
 from nsysparse.analysis import Analysis
 from nsysparse.document import Abstention
+from nsysparse.units import capitalised
 
 
 def abstention(analysis: Analysis, subject: str, path: str, otherwise: Abstention) -> Abstention:
@@ -16,4 +17,4 @@ def abstention(analysis: Analysis, subject: str, path: str, otherwise: Abstentio
 
 
 def _as_sentence(message: str) -> str:
-    return f"{message[:1].upper()}{message[1:].removesuffix('.')}."
+    return f"{capitalised(message).removesuffix('.')}."

@@ -9,7 +9,7 @@ from nsysparse.doubts import doubt_ms
 from nsysparse.sections import waterfall
 from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts
 from nsysparse.sections.requests import gap_shares, states
-from nsysparse.units import counted, time_scale, within
+from nsysparse.units import capitalised, counted, time_scale, within
 
 _SEGMENTS = (
     ("queue_ms", "Queue", "queue"),
@@ -53,7 +53,7 @@ def build(analysis: Analysis) -> list[Block]:
     if not any(spreads.values()):
         why = analysis.reason("/verdict/value")
         message = why.message if why else "no step names a request"
-        return [heading, Abstention("The way to the first token", f"{message[:1].upper()}{message[1:]}.",
+        return [heading, Abstention("The way to the first token", f"{capitalised(message)}.",
                                     why.fix if why else "")]  # fmt: skip
     blocks: list[Block] = [heading, Paragraph(_convention(analysis))]
     blocks += [Paragraph(text, "doubt") for text in _doubts(analysis)]

@@ -2,7 +2,7 @@
 
 from nsysparse.analysis import ADVICE, Analysis, Verdict
 from nsysparse.document import Abstention, Block, Callout, Paragraph, Tone
-from nsysparse.units import FINEST_PERCENT, UNKNOWN, counted, human_share, within
+from nsysparse.units import FINEST_PERCENT, UNKNOWN, capitalised, counted, human_share, within
 
 _STATES: dict[str, tuple[str, Tone]] = {
     "over": ("over the threshold", "bad"),
@@ -52,7 +52,7 @@ def build(analysis: Analysis) -> list[Block]:
         blocks.append(Paragraph(verdict.detail, "muted"))
     if analysis.notice is not None:
         message = analysis.notice.message
-        blocks.append(Callout("notice", analysis.notice.code, f"{message[:1].upper()}{message[1:]}", "doubt"))
+        blocks.append(Callout("notice", analysis.notice.code, capitalised(message), "doubt"))
     if verdict.value is None:
         why = analysis.reason("/verdict/value")
         if why is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nsysparse.catalog.loader import find_link
 from nsysparse.errors import InputError, UsageError
+from nsysparse.filenames import shown_name
 from nsysparse.measured.ceilings import Ceiling
 from nsysparse.measured.loader import refuse_faster
 from nsysparse.theory.links import Peak
@@ -108,10 +109,11 @@ def _silent_on(kind: str | None, ceiling: Ceiling) -> str:
 
 
 def _source(ceiling: Ceiling, path: Path, adapters: float) -> str:
-    shown = path.name.encode("utf-8", "backslashreplace").decode()
     size = "" if ceiling.size_bytes is None else f" at {human_bytes(ceiling.size_bytes)}"
     count = ceiling.queue_pairs
     pairs = "" if count is None else f", {count} queue pair{'s' if count > 1 else ''}"
     memory = "" if ceiling.memory is None else f", {ceiling.memory} memory"
     several = "" if adapters == 1 else f", times {adapters:g} adapters of a GPU"
-    return f"{MEASURED}{ceiling.test}{size}{pairs}{memory} ({shown}){several}. {ceiling.note}".rstrip(".")
+    return f"{MEASURED}{ceiling.test}{size}{pairs}{memory} ({shown_name(path.name)}){several}. {ceiling.note}".rstrip(
+        "."
+    )

@@ -211,6 +211,18 @@ def test_options_that_could_change_nothing_are_refused(saved: Path) -> None:
     assert "--link: both runs are saved reports, whose numbers stand." in done.stderr
 
 
+def test_a_role_that_is_set_for_a_project_may_name_no_file_of_either_run(
+    saved: Path, sample: Callable[[str], Path], tmp_path: Path
+) -> None:
+    config = tmp_path / "nsysparse.toml"
+    config.write_text('role = { "elsewhere.sqlite" = "prefill" }', encoding="utf-8")
+    set_for_all = ("--config", config)
+    assert call("diff", "base.json", "slow.json", *set_for_all, cwd=saved).returncode == 0
+    assert call("diff", sample(BASE), "slow.json", *set_for_all, cwd=saved).returncode == 0
+    typed = call("diff", sample(BASE), "slow.json", "--role", "elsewhere.sqlite=prefill", cwd=saved)
+    assert (typed.returncode, "is none of the traces" in typed.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("options", [["--noise-floor", "abc"], ["--noise-floor", "150"], ["--min-samples", "0"]])
 def test_what_is_no_noise_is_refused(saved: Path, options: list[str]) -> None:
     assert call("diff", "base.json", "slow.json", *options, cwd=saved).returncode == 2

@@ -329,7 +329,7 @@ def test_json_gives_every_name_back_and_sends_nothing_to_the_terminal(name: str)
 def test_every_format_takes_every_name(name: str) -> None:
     whole = factories.hostile(name)
     for each in FORMATS.values():
-        text = each.render(whole if each.subject == "analysis" else build(whole))
+        text = each.render(whole if each.subject == "result" else build(whole))
         text.encode("utf-8")  # no lone surrogate
         assert text.endswith(("\n", "</html>"))
 
@@ -337,7 +337,7 @@ def test_every_format_takes_every_name(name: str) -> None:
 def test_a_lone_surrogate_does_not_break_any_format() -> None:
     whole = factories.hostile("a\ud800b")
     for each in FORMATS.values():
-        each.render(whole if each.subject == "analysis" else build(whole)).encode("utf-8")
+        each.render(whole if each.subject == "result" else build(whole)).encode("utf-8")
 
 
 def test_controls_are_spelled_out() -> None:

@@ -1,4 +1,4 @@
-"""Whatever stands in a report: it is refused in a sentence, or every format can be made of it."""
+"""Whatever stands in a report: it is refused in a sentence, or every format can be made of it, and it compares."""
 
 import json
 import operator
@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nsysparse.changes import build as changes_of
+from nsysparse.compare import compare
 from nsysparse.errors import InputError
 from nsysparse.render import to_html, to_json, to_markdown, to_text
 from nsysparse.saved import read_saved
@@ -118,11 +120,15 @@ def test_any_report_is_refused_or_drawn(report: Any, tmp_path_factory: pytest.Te
     except InputError as error:
         error.message.encode("utf-8")
         return
+    other = factories.rich(requests=4, layers=3)
+    compared = [compare([one], another) for one, another in ((analysis, other), (other, analysis))]
     for text in (
         to_json.render(analysis),
         to_html.render(build(analysis)),
         to_markdown.render(build_review(analysis), 0),
         to_text.render(build_summary(analysis)),
         to_text.render(build(analysis)),
+        *(to_json.render(each) for each in compared),
+        *(to_text.render(changes_of(each)) for each in compared),
     ):
         text.encode("utf-8")

@@ -10,8 +10,8 @@ from markdown_it import MarkdownIt
 
 from nsysparse.document import SECTION_LEVEL, Callout, Document, Heading, Paragraph, Ranking, Table
 from nsysparse.errors import UsageError
-from nsysparse.render import to_markdown
-from nsysparse.render.budget import COMMENT_BYTES, SHED_FIRST, choices, parts
+from nsysparse.render import COMMENT_BYTES, to_markdown
+from nsysparse.render.budget import SHED_FIRST, choices, parts
 from nsysparse.sections import build_review
 from tests.conftest import ROOT
 

@@ -416,7 +416,18 @@ def test_slow_tokens_stand_beside_the_usual_ones() -> None:
 def test_sections_know_only_results_document_kinds_and_units() -> None:
     allowed = {
         f"nsysparse.{name}"
-        for name in ("analysis", "document", "headline", "ideas", "kinds", "lengths", "prediction", "units")
+        for name in (
+            "analysis",
+            "document",
+            "doubts",
+            "headline",
+            "idling",
+            "ideas",
+            "kinds",
+            "lengths",
+            "prediction",
+            "units",
+        )
     }
     for path in Path(nsysparse.sections.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -7,7 +7,7 @@ from nsysparse.clocks.offset import ESTIMATED, REFUSED, UTC_UNVERIFIED
 from nsysparse.metrics.findings.ranking import HIGH, LOW, MEDIUM, refs
 from nsysparse.metrics.gap_reasons import CHECK
 from nsysparse.metrics.path import CLOCKS, CONTRADICTION, CUT
-from nsysparse.units import counted, human_ns
+from nsysparse.units import capitalised, counted, human_ns
 
 _MANY = 0.5
 UNRESOLVED = "unresolved"
@@ -98,4 +98,4 @@ def _advice(requests: Sequence[Request], clocks: Sequence[Clock]) -> list[str]:
 
 def _sentence(parts: Sequence[str], between: str = "") -> str:
     text = between.join(parts)
-    return f"{text[:1].upper()}{text[1:]}"
+    return capitalised(text)
