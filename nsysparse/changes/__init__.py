@@ -12,7 +12,7 @@ from nsysparse.changes.rows import moved_table
 from nsysparse.compare.rows import moved
 from nsysparse.comparison import NOT_COMPARABLE, Comparison
 from nsysparse.document import Block, Document, Heading, Paragraph
-from nsysparse.units import capitalised, counted
+from nsysparse.units import counted
 
 __all__ = ["SECTIONS", "build", "build_review", "build_summary"]
 
