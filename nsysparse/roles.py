@@ -5,10 +5,10 @@ One process may do both, so a transfer's own surroundings come first, then what 
 
 import polars as pl
 
+from nsysparse.analysis import ROLES
 from nsysparse.scope_table import ScopeTable
 
-PREFILL, DECODE, MIXED = "prefill", "decode", "mixed"
-ROLES = (PREFILL, DECODE, MIXED)
+PREFILL, DECODE, MIXED = ROLES
 OPTION, MARK, STEPS, RANGES, DIRECTION = "option", "kv_role mark", "steps", "ranges", "direction"
 """What says which role a process has, best first."""
 BY_PROCESS, BY_DIRECTION = "process", "direction"

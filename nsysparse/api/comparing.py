@@ -1,16 +1,17 @@
-"""Two runs read and held against each other: traces are analysed, saved reports are read."""
+"""Two runs read and held against each other: traces are analysed, saved reports are read.
+
+What analyses is imported where there are traces: it takes longer than two saved reports do.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nsysparse.analysis import Analysis
+from nsysparse.analysis import ROLES, Analysis
 from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, roles_by_trace, silent
-from nsysparse.api.reports import analyse
 from nsysparse.compare import Rules, compare, parse
 from nsysparse.comparison import Comparison
 from nsysparse.errors import UsageError
-from nsysparse.roles import ROLES
 from nsysparse.saved import read_saved
 from nsysparse.source.inputs import Run
 
@@ -64,6 +65,8 @@ def analyse_run(run: Run, options: Options, progress: Progress = silent) -> Anal
     if run.is_saved:
         progress(Stage(f"reading {run.paths[0].name}", 0, 1))
         return read_saved(run.paths[0])
+    from nsysparse.api.reports import analyse
+
     return analyse(run.paths, options, progress)
 
 

@@ -11,12 +11,11 @@ from nsysparse.analysis import (
     DEFAULT_PURPOSE,
     DEFAULT_THRESHOLD,
     PURPOSES,
+    ROLES,
     UTC_ERROR_NS,
 )
 from nsysparse.errors import InputError, UsageError
-from nsysparse.request_ids import check_pattern
-from nsysparse.roles import ROLES
-from nsysparse.source.extract import shown_name
+from nsysparse.source.names import shown_name
 
 Progress = Callable[[str], None]
 """Is told what is being done, for people who wait: a text, which is a `Stage` where it is known how far that is."""
@@ -128,6 +127,8 @@ def check(asked: Options) -> None:
     if not 0 < asked.threshold < 1:
         raise UsageError(f"--threshold {asked.threshold:g}: is no share between 0 and 1.", "Say for instance 0.2.")
     if asked.normalize_request is not None:
+        from nsysparse.request_ids import check_pattern
+
         check_pattern(asked.normalize_request)
 
 

@@ -24,7 +24,7 @@ from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
 from nsysparse.paths import find_paths, spans
-from nsysparse.source.extract import shown_name
+from nsysparse.source.names import shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.dtypes import default_type

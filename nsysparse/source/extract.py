@@ -19,6 +19,7 @@ from nsysparse.source.devices import read_gpus
 from nsysparse.source.export import Export
 from nsysparse.source.gpu_work import read_gpu_ops
 from nsysparse.source.graph_nodes import read_graph_nodes
+from nsysparse.source.names import shown_name
 from nsysparse.source.nccl_trace import is_traced, read_nccl_trace
 from nsysparse.source.trace import Trace
 from nsysparse.source.ucp import read_ucp
@@ -90,11 +91,6 @@ def read_trace(
             graph_nodes=nodes,
             anchor=anchor,
         )
-
-
-def shown_name(name: str) -> str:
-    """A file name as text that can be written: bytes that are no UTF-8 become escapes."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _as_int(value: object) -> int:

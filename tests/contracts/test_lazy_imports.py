@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
+import factories
 import pytest
 
 import nsysparse
 from nsysparse.cli import cli
+from nsysparse.render import to_json
 
 HEAVY = ("polars", "numpy", "sqlalchemy", "plotly", "jinja2", "rich", "dataframely")
 WATCH = """
@@ -85,3 +88,21 @@ blocks = [
 print(*(each.anchor for each in figures(Document("t", "s", "g", blocks))), "plotly" in sys.modules)
 """
     assert python("-c", drawn).split() == ["heatmap-chart", "timeline-chart", "False"]
+
+
+@pytest.mark.parametrize("command", ["diff base.json base.json", "report base.json"])
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "html"])
+def test_saved_reports_are_read_without_what_reads_traces(command: str, form: str, tmp_path: Path) -> None:
+    """It takes longer to load than two saved reports take to compare."""
+    (tmp_path / "base.json").write_text(to_json.render(factories.small()), encoding="utf-8")
+    wrote = [
+        *command.replace("base.json", str(tmp_path / "base.json")).split(),
+        "-f",
+        form,
+        "-o",
+        str(tmp_path / "out"),
+    ]
+
+    loaded = python("-c", WATCH.format(heavy=HEAVY), *wrote, "-q").splitlines()[-1].split()
+
+    assert not {"polars", "dataframely", "sqlalchemy"} & {*loaded}

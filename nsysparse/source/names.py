@@ -1,0 +1,6 @@
+"""What files are called, as text."""
+
+
+def shown_name(name: str) -> str:
+    """A file name as text that can be written: bytes that are no UTF-8 become escapes."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
