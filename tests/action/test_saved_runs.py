@@ -35,7 +35,7 @@ ANSWERS = {
 }  # fmt: skip
 REFUSED = {
     "mixed": True, "mixed/*": True, "folder.json": False, "none-*": False, "none/*.json": False,
-    "-": False, "a\0b": False, "loop": False, "n" * 300: False,
+    "-": False, "a\0b": False, "n" * 300: False,
 }  # fmt: skip
 
 
@@ -72,3 +72,8 @@ def test_what_no_run_can_be_is_refused_whichever_way_it_goes(
     assert SAVED_RUNS.is_saved(name) is REFUSED[name]
     with ExitStack() as stack, pytest.raises(NsysparseError):
         find_runs(name, stack)
+
+
+def test_a_loop_of_links_is_left_to_nsysparse(folder: Path) -> None:
+    """Python 3.13 finds nothing there, where 3.11 refuses to look: nsysparse has a sentence for both."""
+    assert not SAVED_RUNS.is_saved(str(folder / "loop"))

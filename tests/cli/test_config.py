@@ -147,9 +147,8 @@ def test_the_same_values_from_a_file_give_the_same_numbers(sample: Callable[[str
         "--role", "other.sqlite=decode", cwd=project,
     )  # fmt: skip
     assert typed.returncode == 2, "a role that is typed must mean a trace"
-    typed = call(
-        "report", sample(SAMPLE), "-f", "json", "-o", "-", "--link", "ib-ndr", "--threshold", "2%", cwd=project
-    )
+    asked = ("report", sample(SAMPLE), "-f", "json", "-o", "-")
+    typed = call(*asked, "--link", "ib-ndr", "--threshold", "2%", cwd=project)
     config('[tool.nsysparse]\nlink = "ib-ndr"\nthreshold = "2%"\nrole = {"other.sqlite" = "decode"}', "pyproject.toml")
     filed = call(*asked, cwd=project)
     assert (typed.returncode, filed.returncode, filed.stderr) == (0, 0, "")
