@@ -193,11 +193,11 @@ def test_a_png_says_who_wrote_it_and_stays_a_png(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason=f"no browser on PATH (looked for {', '.join(NAMES)})")
 def test_png_by_a_real_browser(sample: Callable[[str], Path], tmp_path: Path) -> None:
-    for _ in range(2):  # the second time over its own
-        done = call("report", sample(SAMPLE), "-o", "a.md", "--image", "png", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+    done = call("report", sample(SAMPLE), "-o", "a.md", "--image", "png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert "(a-links-chart.png)" in (tmp_path / "a.md").read_text(encoding="utf-8")
     for figure in FIGURES:
+        check(tmp_path / f"a-{figure}.png", force=False, inputs=[])  # the next run may write over its own
         kinds = chunks((tmp_path / f"a-{figure}.png").read_bytes())
         width, height = struct.unpack(">II", kinds[0][1][:8])
         assert width == 1920
