@@ -82,6 +82,7 @@ traces: setup  ## regenerate the synthetic sample traces
 
 bench: setup  ## measure against the bare scan of the same tables (ratios), growth with the numbers of transfers and of files, nesting, and the annotation
 	$(BIN)/python tests/benchmarks/report_ratio.py
+	$(BIN)/python tests/benchmarks/diff_ratio.py
 	$(BIN)/python tests/benchmarks/growth.py
 	$(BIN)/python tests/benchmarks/files.py
 	$(BIN)/python tests/benchmarks/nesting.py

@@ -41,7 +41,7 @@ def main() -> int:
 
 def _commented(env: Mapping[str, str]) -> str:
     """The address of the comment that was left."""
-    key, repository, base = env["INPUT_KEY"], env["GITHUB_REPOSITORY"], env["GITHUB_API_URL"]
+    key, repository, base = env["INPUT_KEY"], env.get("GITHUB_REPOSITORY", ""), env.get("GITHUB_API_URL", "")
     if not re.fullmatch(KEY, key):
         raise RefusedError(0, "key: letters, digits, _, . and - only, at most 64 of them")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
@@ -51,7 +51,7 @@ def _commented(env: Mapping[str, str]) -> str:
     api = Api(base, env.get("GITHUB_GRAPHQL_URL") or base + "/graphql", env["INPUT_TOKEN"])
 
     def once() -> str:
-        number = number_of(env["INPUT_PULL_REQUEST"], env["GITHUB_EVENT_PATH"], api, repository)
+        number = number_of(env["INPUT_PULL_REQUEST"], env.get("GITHUB_EVENT_PATH", ""), api, repository)
         return write(api, f"/repos/{repository}", number, text)
 
     return patiently(once, time.sleep)
@@ -78,7 +78,7 @@ def write(api: Api, repository: str, number: int, text: str) -> str:
     own = [
         comment["id"]
         for comment in api.pages(f"{repository}/issues/{number}/comments")
-        if (comment.get("user") or {}).get("login") == login and _is_ours(comment.get("body") or "", key)
+        if _is_ours(comment, login, key)
     ]
     if not own:
         return _address(api.call("POST", f"{repository}/issues/{number}/comments", {"body": text}).content)
@@ -106,7 +106,16 @@ def _key_line(key: str) -> str:
     return f"<!-- nsysparse:key {key} -->"
 
 
-def _is_ours(text: str, key: str) -> bool:
+def _is_ours(comment: object, login: str, key: str) -> bool:
+    """Whether an entry is a comment of that login with that key; what is no comment at all is not ours."""
+    match comment:
+        case {"id": int(), "body": str(text), "user": {"login": str(author)}} if author == login:
+            return _is_marked(text, key)
+        case _:
+            return False
+
+
+def _is_marked(text: str, key: str) -> bool:
     lines = text.split("\n", maxsplit=2)
     return [line.rstrip("\r") for line in lines[:2]] in [[marker, key] for marker in MARKERS]
 

@@ -17,6 +17,8 @@ PER_PAGE = 100
 MAX_PAGES = 100
 """GitHub takes 2,500 comments in a pull request; a server that never says "last" must not hold the job."""
 MESSAGE_LENGTH = 300
+MAX_BYTES = 64 * 2**20
+"""Of one answer: a hundred comments of the greatest length take less than half of it."""
 
 
 class RefusedError(Exception):
@@ -105,6 +107,19 @@ class Api:
             return None
 
     def _ask(self, method: str, address: str, content: object) -> Answer:
+        try:
+            with self._opener.open(self._request(method, address, content), timeout=SECONDS) as answer:
+                return Answer(_parsed(answer.read(MAX_BYTES + 1)), answer.headers)
+        except urllib.error.HTTPError as error:
+            with error:
+                _sort_out(error)
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            raise PassingError(f"no answer: {plain(str(reason))}.") from error
+        except ValueError as error:  # not quoted: it may be the token
+            raise RefusedError(0, "the token or the address has a character that no request can hold.") from error
+
+    def _request(self, method: str, address: str, content: object) -> urllib.request.Request:
         request = urllib.request.Request(  # noqa: S310 (http addresses only: checked when made)
             address,
             method=method,
@@ -117,17 +132,17 @@ class Api:
             },
         )
         request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        try:
-            with self._opener.open(request, timeout=SECONDS) as answer:
-                return Answer(json.loads(answer.read()), answer.headers)
-        except urllib.error.HTTPError as error:
-            with error:
-                _sort_out(error)
-        except json.JSONDecodeError as error:
-            raise PassingError("the answer is not JSON.") from error
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            raise PassingError(f"no answer: {plain(str(reason))}.") from error
+        return request
+
+
+def _parsed(data: bytes) -> Any:  # noqa: ANN401 (whatever JSON there is)
+    """What an answer says: a proxy's page, half an answer or nonsense may be another one the next time."""
+    if len(data) > MAX_BYTES:
+        raise PassingError(f"the answer is longer than {MAX_BYTES // 2**20} MiB.")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:  # also what is not UTF-8, and numbers of thousands of digits
+        raise PassingError("the answer is not JSON.") from error
 
 
 def plain(text: str) -> str:
@@ -137,8 +152,8 @@ def plain(text: str) -> str:
 
 def _sort_out(error: urllib.error.HTTPError) -> NoReturn:
     try:
-        message = plain(str(json.loads(error.read())["message"]))
-    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        message = plain(str(json.loads(error.read(MAX_BYTES))["message"]))
+    except (OSError, HTTPException, ValueError, RecursionError, KeyError, TypeError):
         message = plain(str(error.reason))
     asked = error.headers.get("Retry-After")
     limited = asked is not None or error.headers.get("X-RateLimit-Remaining") == "0"

@@ -31,18 +31,17 @@ def number_of(given: str, event: str, api: Api, repository: str) -> int:
         return int(given)
     try:
         told = json.loads(Path(event).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise NoneFoundError("The event cannot be read.") from error
     if not isinstance(told, dict):
         raise NoneFoundError("The event cannot be read.")
-    issue = told.get("issue") or {}
-    if "pull_request" in told:
-        return int(told["pull_request"]["number"])
-    if "pull_request" in issue:
-        return int(issue["number"])
-    if "workflow_run" in told:
-        return _of_run(told["workflow_run"], api, repository)
-    raise NoneFoundError("The event is about no pull request.")
+    match told:
+        case {"pull_request": {"number": int(number)}} | {"issue": {"pull_request": _, "number": int(number)}}:
+            return number
+        case {"workflow_run": dict(run)}:
+            return _of_run(run, api, repository)
+        case _:
+            raise NoneFoundError("The event is about no pull request.")
 
 
 def _of_run(run: dict[str, Any], api: Api, repository: str) -> int:
@@ -50,19 +49,28 @@ def _of_run(run: dict[str, Any], api: Api, repository: str) -> int:
 
     By the head that GitHub itself names: a number in an artifact of that run would be what a stranger says.
     """
-    head = run.get("head_repository") or {}
-    owner = (head.get("owner") or {}).get("login")
-    branch, commit = run.get("head_branch"), run.get("head_sha")
-    if not (owner and branch and commit):
-        raise NoneFoundError("The event's workflow run names no branch.")
-    wanted = quote(f"{owner}:{branch}", safe="")
-    found = [
-        int(each["number"])
-        for each in api.pages(f"/repos/{repository}/pulls?state=open&head={wanted}")
-        if each["head"]["sha"] == commit
-    ]
+    match run:
+        case {
+            "head_repository": {"owner": {"login": str(owner)}},
+            "head_branch": str(branch),
+            "head_sha": str(commit),
+        } if owner and branch and commit:
+            wanted = quote(f"{owner}:{branch}", safe="")
+        case _:
+            raise NoneFoundError("The event's workflow run names no branch.")
+    pulls = api.pages(f"/repos/{repository}/pulls?state=open&head={wanted}")
+    found = [number for each in pulls if (number := _at(each, commit)) is not None]
     if not found:
         raise NoneFoundError("No open pull request has the commit of the workflow run as its newest.")
     if len(found) > 1:
         raise NoneFoundError("Several open pull requests have the commit of the workflow run. Set pull-request.")
     return found[0]
+
+
+def _at(pull: object, commit: str) -> int | None:
+    """The number of a pull request whose newest commit that is; None for others, and for what is none."""
+    match pull:
+        case {"number": int(number), "head": {"sha": str(sha)}} if sha == commit:
+            return number
+        case _:
+            return None

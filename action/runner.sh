@@ -31,8 +31,14 @@ summarise() { # TEXT: appends it as a paragraph; false, and nothing written, whe
   printf '%s\n' "$text" >>"$GITHUB_STEP_SUMMARY"
 }
 
-escaped() { # standard input as text of HTML
-  LC_ALL=C sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g'
+# A name may hold what Markdown acts on: links, images, emphasis, code. As entities they are text for Markdown and HTML
+# alike; an address is no longer one without its colon or dot.
+escaped() { # standard input as text of Markdown and HTML
+  local lone='s/\(^\|[^A-Za-z0-9]\)_/\1\&#95;/g' # one within a word does nothing; twice, as matches do not overlap
+  LC_ALL=C sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g' -e 's/\\/\&#92;/g' -e 's/`/\&#96;/g' \
+    -e 's/\*/\&#42;/g' -e "$lone" -e "$lone" -e 's/~/\&#126;/g' -e 's/\[/\&#91;/g' -e 's/\]/\&#93;/g' -e 's/!/\&#33;/g' \
+    -e 's/|/\&#124;/g' -e 's/\$/\&#36;/g' -e 's/@/\&#64;<wbr>/g' -e 's/:\/\//\&#58;<wbr>\/\//g' \
+    -e 's/[wW][wW][wW]\./&<wbr>/g'
 }
 
 fail() { # CODE MESSAGE [FILE]: says why in the log and in the summary, with the end of what FILE holds, and ends the step

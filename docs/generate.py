@@ -131,7 +131,7 @@ def cli_page() -> Iterator[str]:
             ("0", "done; a stated “unknown” is an answer too"),
             ("1", "could not be done: the message says what and where, the line below it what to do"),
             ("2", "the command line asks for something that does not exist"),
-            ("3", "all is written, and a gate failed: `report --fail-over-threshold`"),
+            ("3", "all is written, and a gate failed: `diff --fail-on`, `report --fail-over-threshold`"),
             ("4", "all is written, and a gate has no answer: what it asks for is not known"),
             ("130", "interrupted"),
         ],

@@ -27,8 +27,9 @@ DEFAULT_THRESHOLD = 0.20
 DECODE_FIRST, PREFILL_FIRST = "decode-emits-first", "prefill-emits-first"
 CONVENTIONS = (DECODE_FIRST, PREFILL_FIRST)
 """Which side emits the first token of a request."""
-ROLES = ("prefill", "decode", "mixed")
-"""What a process does."""
+PREFILL, DECODE, MIXED = "prefill", "decode", "mixed"
+ROLES = (PREFILL, DECODE, MIXED)
+"""What a trace, a process or a transfer may be of."""
 CLOCK_MODES = ("auto", "utc", "estimate", "none")
 """How clocks of several traces may be aligned; the first is the default."""
 UTC_ERROR_NS = 50_000_000

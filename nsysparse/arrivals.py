@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from nsysparse.roles import DECODE
+from nsysparse.analysis import DECODE
 from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import process_fact
 from nsysparse.shares import request_id

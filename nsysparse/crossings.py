@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from nsysparse.analysis import DECODE, PREFILL
 from nsysparse.frames import GROUP
 from nsysparse.kinds import HOST, NCCL, TWO_SIDED
-from nsysparse.roles import DECODE, PREFILL
 from nsysparse.sides import acts_as, other_side
 
 PLACE = ("trace_id", "process")

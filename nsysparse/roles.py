@@ -5,10 +5,9 @@ One process may do both, so a transfer's own surroundings come first, then what 
 
 import polars as pl
 
-from nsysparse.analysis import ROLES
+from nsysparse.analysis import DECODE, MIXED, PREFILL, ROLES
 from nsysparse.scope_table import ScopeTable
 
-PREFILL, DECODE, MIXED = ROLES
 OPTION, MARK, STEPS, RANGES, DIRECTION = "option", "kv_role mark", "steps", "ranges", "direction"
 """What says which role a process has, best first."""
 BY_PROCESS, BY_DIRECTION = "process", "direction"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from nsysparse.analysis import DECODE, PREFILL
 from nsysparse.clocks import Clocks
 from nsysparse.crossings import PLACE
 from nsysparse.events import on_clock
-from nsysparse.roles import DECODE, PREFILL
 
 _AT = ["request_id", *PLACE]
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from nsysparse.analysis import DECODE, PREFILL
 from nsysparse.containing import innermost
 from nsysparse.frames import StepRequests, Steps
 from nsysparse.presets.loader import Rule, match
 from nsysparse.projection import work_of
-from nsysparse.roles import DECODE, PREFILL
 from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import OPEN, holding
 from nsysparse.shares import request_id

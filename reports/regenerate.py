@@ -8,10 +8,11 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from nsysparse import changes
 from nsysparse.api import Options, analyse
 from nsysparse.compare import compare
 from nsysparse.render import FORMATS
-from nsysparse.sections import build_review, changes
+from nsysparse.sections import build_review
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parent / "sample_traces"

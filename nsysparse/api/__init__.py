@@ -2,12 +2,9 @@
 
 `options` is what can be asked; `reading` takes one trace through the first stages, `study` all of a run through the
 next; `reports` computes its metrics, `exports` its frames, `comparing` holds two runs against each other, and `looking`
-is for what needs no analysis.
-
-The names load on first use: who compares saved reports needs nothing that reads traces.
+is for what needs no analysis. Names load on first use: who compares saved reports needs none of what reads traces.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,36 +23,29 @@ if TYPE_CHECKING:
     from nsysparse.api.study import Study as Study
     from nsysparse.api.study import study_traces as study_traces
 
-__all__ = [
-    "AFTER_READING",
-    "Options",
-    "Progress",
-    "Stage",
-    "Study",
-    "analyse",
-    "analyse_run",
-    "check_preset",
-    "compare_runs",
-    "export_frame",
-    "inspect",
-    "prompt_lengths",
-    "study_traces",
-    "trace_ids",
-]
-
 _HOMES = {
-    "nsysparse.api.comparing": ("analyse_run", "compare_runs"),
-    "nsysparse.api.exports": ("export_frame",),
-    "nsysparse.api.looking": ("check_preset", "inspect", "prompt_lengths"),
-    "nsysparse.api.options": ("AFTER_READING", "Options", "Progress", "Stage", "trace_ids"),
-    "nsysparse.api.reports": ("analyse",),
-    "nsysparse.api.study": ("Study", "study_traces"),
+    "AFTER_READING": "options",
+    "Options": "options",
+    "Progress": "options",
+    "Stage": "options",
+    "Study": "study",
+    "analyse": "reports",
+    "analyse_run": "comparing",
+    "check_preset": "looking",
+    "compare_runs": "comparing",
+    "export_frame": "exports",
+    "inspect": "looking",
+    "prompt_lengths": "looking",
+    "study_traces": "study",
+    "trace_ids": "options",
 }
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (the type of a lazily loaded name is not known here)
-    """Load a name from its home on first use (PEP 562)."""
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module 'nsysparse.api' has no attribute {name!r}")
+    """Load a name from its module on first use (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nsysparse.api' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"nsysparse.api.{_HOMES[name]}"), name)

@@ -1,7 +1,4 @@
-"""Two runs read and held against each other: traces are analysed, saved reports are read.
-
-What analyses is imported where there are traces: it takes longer than two saved reports do.
-"""
+"""Two runs read and held against each other: traces are analysed, saved reports are read."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -65,6 +62,7 @@ def analyse_run(run: Run, options: Options, progress: Progress = silent) -> Anal
     if run.is_saved:
         progress(Stage(f"reading {run.paths[0].name}", 0, 1))
         return read_saved(run.paths[0])
+    # Reading traces takes packages that take longer to load than saved reports take to compare.
     from nsysparse.api.reports import analyse
 
     return analyse(run.paths, options, progress)

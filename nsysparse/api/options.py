@@ -15,7 +15,7 @@ from nsysparse.analysis import (
     UTC_ERROR_NS,
 )
 from nsysparse.errors import InputError, UsageError
-from nsysparse.source.names import shown_name
+from nsysparse.filenames import shown_name
 
 Progress = Callable[[str], None]
 """Is told what is being done, for people who wait: a text, which is a `Stage` where it is known how far that is."""
@@ -127,6 +127,7 @@ def check(asked: Options) -> None:
     if not 0 < asked.threshold < 1:
         raise UsageError(f"--threshold {asked.threshold:g}: is no share between 0 and 1.", "Say for instance 0.2.")
     if asked.normalize_request is not None:
+        # What judges a pattern is heavy, and a command that reads saved reports needs nothing heavy.
         from nsysparse.request_ids import check_pattern
 
         check_pattern(asked.normalize_request)

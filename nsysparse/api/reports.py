@@ -19,12 +19,12 @@ from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check
 from nsysparse.api.study import Study, study_traces
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, shown_model
+from nsysparse.filenames import shown_name
 from nsysparse.measured.loader import read_measured
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
 from nsysparse.paths import find_paths, spans
-from nsysparse.source.names import shown_name
 from nsysparse.source.trace import Trace
 from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.dtypes import default_type

@@ -1,5 +1,6 @@
 """The file that sets options for a project: where it is looked for, and its tables as TOML has them."""
 
+import os
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -36,7 +37,7 @@ def find() -> ConfigFile | None:
         UsageError: The nearest one cannot be used.
     """
     for folder in _upwards():
-        if _exists(folder / FILE):
+        if _is_named(folder / FILE):
             return read(folder / FILE)
         if _exists(folder / PYPROJECT):
             content = _content(folder / PYPROJECT)
@@ -81,6 +82,14 @@ def _exists(path: Path) -> bool:
         return False
 
 
+def _is_named(path: Path) -> bool:
+    """Whether there is such a name, be it a link to nowhere: to pass over the file is to pass over its gates."""
+    try:
+        return os.path.lexists(path)
+    except OSError:
+        return False
+
+
 def _content(path: Path) -> bytes:
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would wait for ever
@@ -102,8 +111,12 @@ def _parsed(path: Path, content: bytes) -> dict[str, object]:
         raise UsageError(f"{path}: is not UTF-8 at byte {error.start:,}.", "Save it as UTF-8.") from error
     except RecursionError as error:
         raise UsageError(f"{path}: is no TOML that can be read: it is nested too deep.", _OTHERWISE) from error
-    except ValueError as error:  # TOML's own, and that of whole numbers with thousands of digits
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: is no TOML: {error}.", "https://toml.io shows how it is written.") from error
+    except ValueError as error:
+        raise UsageError(
+            f"{path}: is no TOML that can be read: it has a number of thousands of digits.", "Write a shorter one."
+        ) from error
 
 
 def _of_pyproject(path: Path, content: bytes) -> ConfigFile | None:

@@ -16,6 +16,7 @@ from nsysparse.errors import UsageError
 
 _ROLE = "role"
 _LARGEST = 2**63 - 1
+_LONGEST_KEY = 60
 _SUFFIXES = (".json", ".toml")
 
 
@@ -47,7 +48,8 @@ def _values(
     """The values of one table, which may say its keys with dashes."""
     found: dict[str, object] = {}
     for written, value in table.items():
-        key, where = written.replace("-", "_"), f"{file.path}, {prefix}{written}"
+        shown = written if len(written) <= _LONGEST_KEY else f"{written[:_LONGEST_KEY]}\u2026"
+        key, where = written.replace("-", "_"), f"{file.path}, {prefix}{shown}"
         if key not in known:
             _refuse(where, key, known, elsewhere)
         if key in found:
@@ -64,7 +66,9 @@ def _refuse(where: str, key: str, known: Mapping[str, object], elsewhere: Mappin
     if key in elsewhere:
         place = f"below [{elsewhere[key]}]" if elsewhere[key] else "above all tables: it is for every command"
         raise UsageError(f"{where}: is not known here.", f"Write it {place}.")
-    nearest = get_close_matches(key, [*known, *sorted({name for name in elsewhere.values() if name})], n=1)
+    nearest = get_close_matches(
+        key[:_LONGEST_KEY], [*known, *sorted({name for name in elsewhere.values() if name})], n=1
+    )
     guess = f" Did you mean {nearest[0]}?" if nearest else ""
     raise UsageError(f"{where}: there is no such key.{guess}", f"Keys are {', '.join(sorted(known))}.")
 

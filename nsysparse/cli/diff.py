@@ -109,8 +109,8 @@ def command(
         raise UsageError(f"--max-bytes is for Markdown, not for {chosen}.", "Add -f markdown, or -o NAME.md.")
     noise = DEFAULT_NOISE if noise_floor is None else _noise(noise_floor)
     from nsysparse.api import compare_runs
+    from nsysparse.changes import build_summary
     from nsysparse.compare import Rules
-    from nsysparse.sections.changes import build_summary
     from nsysparse.source.inputs import find_runs
 
     options = options_of(purpose, **known)
@@ -147,7 +147,7 @@ def _noise(given: str) -> float:
 
 
 def _rendered(comparison: "Comparison", chosen: str, max_bytes: int) -> str:
-    from nsysparse.sections.changes import build, build_review, build_summary
+    from nsysparse.changes import build, build_review, build_summary
 
     renderer = FORMATS[chosen]
     if renderer.subject == "analysis":

@@ -37,6 +37,8 @@ def format_for(given: str | None, output: str | None, extensions: dict[str, str]
         return given
     if output is None or output == "-":
         return default
+    if not output:
+        raise UsageError("-o names no file.", "Name one, or - for stdout.")
     if Path(output).is_dir():
         raise UsageError(f"{output}: is a folder.", "Name a file in it.")
     by_suffix = {suffix: name for name, suffix in extensions.items()}

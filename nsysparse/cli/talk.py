@@ -13,7 +13,7 @@ from nsysparse.errors import NsysparseError
 _verbosity = 0
 _TRACEBACKS = 2
 _BAR = 24
-_DUMB = ("dumb", "unknown")
+DUMB = ("dumb", "unknown")
 """Terminals that cannot go back within a line."""
 
 
@@ -78,7 +78,7 @@ def progress() -> Iterator[Callable[[str], None]]:
     if _verbosity > 0:
         yield say
         return
-    if _verbosity < 0 or not sys.stderr.isatty() or os.environ.get("TERM") in _DUMB:
+    if _verbosity < 0 or not sys.stderr.isatty() or os.environ.get("TERM") in DUMB:
         yield lambda _text: None
         return
     from rich.console import Console

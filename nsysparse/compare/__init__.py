@@ -56,7 +56,8 @@ def compare(
     if prompts_differ(first, candidate, rules.noise):
         run = [replace(each, decides=each.decides and not RUN[each.metric].of_requests) for each in run]
     found = outcome(run, links, layers, requests, is_same=all(base == candidate for base in bases))
-    asked = of_run(bases, candidate, rules, [each.metric for each in conditions if each.scope == "run"])
+    named = dict.fromkeys(each.metric for each in conditions if each.scope == "run")
+    asked = _by_metric({"run": of_run(bases, candidate, rules, named), "link": links, "layer": layers})
     return Comparison(
         nsysparse=__version__,
         verdict=found,
@@ -66,7 +67,7 @@ def compare(
         noise=rules.noise,
         min_samples=rules.min_samples,
         comparability=remarks(first, candidate, traces[0], partners[0], match, rules.noise),
-        gates=tuple(answer(each, _of(each, asked, links, layers), found, rules) for each in conditions),
+        gates=tuple(answer(each, asked.get((each.scope, each.metric), ()), found, rules) for each in conditions),
         metrics=tuple(run),
         links=moved(links, rules.noise),
         layers=moved(layers, rules.noise),
@@ -90,12 +91,13 @@ def _common(matched: Mapping[str, str], names: Mapping[str, str]) -> dict[str, s
     return {ours: names[theirs] for ours, theirs in matched.items()}
 
 
-def _of(
-    condition: Condition, asked: Sequence[Change], links: Sequence[Change], layers: Sequence[Change]
-) -> list[Change]:
-    """The changes that a gate is about."""
-    rows = {"run": asked, "link": links, "layer": layers}.get(condition.scope, ())
-    return [each for each in rows if each.metric == condition.metric]
+def _by_metric(rows: Mapping[str, Sequence[Change]]) -> dict[tuple[str, str], list[Change]]:
+    """What gates ask for, by scope and metric; sorted once, as there may be many gates and many layers."""
+    found: dict[tuple[str, str], list[Change]] = {}
+    for scope, changes in rows.items():
+        for change in changes:
+            found.setdefault((scope, change.metric), []).append(change)
+    return found
 
 
 def _side(runs: Sequence[Analysis]) -> Side:

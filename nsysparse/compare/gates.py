@@ -15,17 +15,18 @@ from types import MappingProxyType
 from nsysparse.analysis import Layer, Link
 from nsysparse.compare.judging import Rules, too_few
 from nsysparse.compare.measures import LAYERS, LINKS, RUN, SHARE, STATISTICS, Measure
-from nsysparse.compare.wording import amount, called, difference, percent
+from nsysparse.compare.wording import amount, both, called, difference, percent
 from nsysparse.comparison import IMPROVED, MIXED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change, Gate, Outcome
 from nsysparse.errors import UsageError
 
-_FORM = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*([+\u2212-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*(%|[A-Za-z/]*)\s*")
+_FORM = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*([+\u2212-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(%|[A-Za-z/]*)\s*")
 _EXAMPLES = "Say for instance 'wire_gb_s.p50<-5%', 'kv_gap_ms.p99>+10%', 'kv_gap_share.p90>0.20' or 'regressed'."
 _OF_ALL: Mapping[str, Mapping[str, Measure[Layer] | Measure[Link]]] = {
     "layer": {each.name: each for each in LAYERS},
     "link": {each.name: each for each in LINKS},
 }
 _LONGEST = 200
+"""Characters of a condition: far more than any needs, and few enough that none takes long to understand."""
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
     {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 )
@@ -60,9 +61,11 @@ def parse(expression: str) -> Condition:
     Raises:
         UsageError: It is none, or its metric does not exist; the nearest names stand in the message.
     """
-    shown = expression[:_LONGEST]
-    if expression.strip() == REGRESSED:
-        return Condition(expression.strip(), "verdict")
+    shown = expression.strip()[:_LONGEST]
+    if len(expression) > _LONGEST:
+        raise UsageError(f"--fail-on {shown}\u2026: is no condition: none is as long.", _EXAMPLES)
+    if shown == REGRESSED:
+        return Condition(shown, "verdict")
     found = _FORM.fullmatch(expression)
     if found is None:
         raise UsageError(f"--fail-on {shown}: is no condition.", _EXAMPLES)
@@ -78,9 +81,7 @@ def parse(expression: str) -> Condition:
         )
     limit = float(number) * (-1 if sign in ("-", "\u2212") else 1)
     is_relative = is_change and unit == "%"
-    return Condition(
-        expression.strip(), scope, metric, comparison, limit / 100 if unit == "%" else limit, is_change, is_relative
-    )
+    return Condition(shown, scope, metric, comparison, limit / 100 if unit == "%" else limit, is_change, is_relative)
 
 
 def _metric(named: str, shown: str) -> tuple[str, str, str]:
@@ -103,7 +104,7 @@ def _unknown(named: str, known: Sequence[str], shown: str) -> UsageError:
     nearest = get_close_matches(named, known, n=3, cutoff=0.4)
     guess = f" Did you mean {', '.join(nearest)}?" if nearest else ""
     return UsageError(
-        f"--fail-on {shown}: there is no metric called {named[:_LONGEST]}.{guess}",
+        f"--fail-on {shown}: there is no metric called {named}.{guess}",
         "docs/reference/diff-json.md lists all of them.",
     )
 
@@ -188,7 +189,7 @@ def _holds(condition: Condition, value: float) -> bool:
 def _said(condition: Condition, change: Change, value: float) -> str:
     """The value in words, as the gate takes it."""
     if condition.is_relative:
-        return f"{percent(value)}, from {amount(change.base, change.unit)} to {amount(change.candidate, change.unit)}"
+        return ", ".join(filter(None, (percent(value), both(change.base, change.candidate, change.unit))))
     if condition.is_change:
         return f"changed by {difference(value, change.unit)}"
     return f"is {amount(value, change.unit)}"

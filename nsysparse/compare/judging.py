@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from nsysparse.compare.measures import HIGHER, NEITHER, Measure
 from nsysparse.compare.readings import Reading
+from nsysparse.compare.wording import quoted
 from nsysparse.comparison import (
     CHANGED,
     DEFAULT_NOISE,
@@ -106,14 +107,14 @@ def _spread(bases: Sequence[Reading]) -> float:
 def _not_comparable(bases: Sequence[Reading], base: Reading, candidate: Reading, rules: Rules) -> str:
     """Why two values cannot be held against each other; empty where they can."""
     if base.value is None and candidate.value is None:
-        return f"unknown in both: {candidate.why or base.why}"
+        return f"unknown in both: {quoted(candidate.why or base.why)}"
     if base.value is None or candidate.value is None:
         where, why = ("base", base.why) if base.value is None else ("the candidate", candidate.why)
-        return f"unknown in {where}: {why}"
+        return f"unknown in {where}: {quoted(why)}"
     likes = sorted({each.like for each in bases if each.value is not None})
     if likes != [candidate.like]:
-        said = " and ".join(each or "not told" for each in likes)
-        return f"not of the same kind: {said} in base, {candidate.like or 'not told'} in the candidate"
+        said = " and ".join(quoted(each) or "not told" for each in likes)
+        return f"not of the same kind: {said} in base, {quoted(candidate.like) or 'not told'} in the candidate"
     return too_few({"base": base.count, "the candidate": candidate.count}, rules.min_samples)
 
 

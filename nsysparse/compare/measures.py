@@ -145,7 +145,7 @@ def _rate_of(link: Link | None, *, efficiency: bool) -> Reading:
     if link is None:
         return unknown("no link of which both ends are known")
     value = link.efficiency if efficiency else link.headline_gb_s
-    if value is None:
+    if value is None or (efficiency and link.peak_gb_s is None):
         return unknown(
             "no movement of it proves a rate" if link.headline_gb_s is None else "its line rate is not known"
         )
@@ -244,7 +244,7 @@ def _layer_rate(name: str) -> Callable[[Layer], Reading]:
 
 def _per_movement(layer: Layer, part: int | None, rest: int | None, why: str) -> Reading:
     """Milliseconds per movement of a part of the layer's time, where all of it is told apart from the rest."""
-    if part is None or rest is None or layer.time_ns is None or part + rest != layer.time_ns:
+    if part is None or rest is None or part + rest != layer.time_ns or not layer.movement_count:
         return unknown(why)
     return Reading(part / layer.movement_count / NS_PER_MS, layer.movement_count)
 
@@ -318,3 +318,17 @@ LENGTHS: tuple[Measure[Bucket], ...] = (
     Measure("ttft_ms.p50", "Time to first token, p50", TIME, LOWER, _STEP_MS, _of_bucket("ttft_ms")),
 )
 """Of requests of similar prompts, where ids tell nothing."""
+
+_OF_PARTS: Mapping[str, str] = MappingProxyType(
+    {
+        **{measure.name: measure.title for measure in LAYERS},
+        **{measure.name: measure.title for measure in LINKS},
+        **{measure.name: measure.title for measure in REQUESTS},
+        **{measure.name: measure.title for measure in LENGTHS},
+    }
+)
+
+
+def title_of(metric: str, *, of_run: bool) -> str:
+    """What people call a metric; of the whole run some say more than of one link or layer."""
+    return RUN[metric].title if of_run else _OF_PARTS[metric]

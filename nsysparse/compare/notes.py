@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from nsysparse.analysis import Analysis, Setting
 from nsysparse.compare.matching import BY_ID, Partners, RequestMatch, Traces
-from nsysparse.compare.wording import called
+from nsysparse.compare.wording import called, quoted
 from nsysparse.comparison import Remark
 from nsysparse.units import counted, human_bytes, human_share
 
@@ -107,7 +107,9 @@ def _matched(traces: Traces, partners: Partners) -> Iterator[Remark]:
     if traces.how == "nothing":
         yield Remark("traces-unmatched", "traces have other names and roles: only links of the same names are compared")
     for before, after, what in partners.moved:
-        said = f"{called(before.label)} ({before.transport}) is {called(after.label)} ({after.transport})"
+        said = (
+            f"{called(before.label)} ({called(before.transport)}) is {called(after.label)} ({called(after.transport)})"
+        )
         yield Remark("links-moved", f"links matched over {what}: {said}")
     for where, links in (("base", partners.only_base), ("the candidate", partners.only_candidate)):
         if links:
@@ -174,7 +176,7 @@ def _known(base: Analysis, candidate: Analysis) -> Iterator[Remark]:
     ours, theirs = ({warning.code: warning.message for warning in each.warnings} for each in (base, candidate))
     for code in sorted(ours.keys() ^ theirs.keys()):
         where, message = ("base", ours[code]) if code in ours else ("the candidate", theirs[code])
-        yield Remark(f"warning-{code}", f"only in {where}: {message}")
+        yield Remark(f"warning-{code}", f"only in {where}: {quoted(message)}")
 
 
 def _attributed(analysis: Analysis, field: str) -> float | None:

@@ -1,11 +1,12 @@
 """The one answer of a comparison, in a sentence: what got worse or better, where, and by how much."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from nsysparse.compare.measures import RUN
-from nsysparse.compare.wording import amount, called, percent, relative
+from nsysparse.compare.measures import title_of
+from nsysparse.compare.wording import both, called, percent, relative
 from nsysparse.comparison import (
     IMPROVED,
     MIXED,
@@ -18,11 +19,6 @@ from nsysparse.comparison import (
 from nsysparse.units import counted
 
 _MOST = 3
-_STATES = {
-    IMPROVED: "Transfer improved",
-    REGRESSED: "Transfer regressed",
-    MIXED: "Transfer got better in part and worse in part",
-}
 
 
 def outcome(
@@ -79,13 +75,14 @@ def _text(
     if state == UNCHANGED:
         rest = f"; {counts[NOT_COMPARABLE]:,} more could not be compared" if counts[NOT_COMPARABLE] else ""
         return f"No change beyond noise in {counted(counts[UNCHANGED], 'deciding value')}{rest}."
-    clauses = []
-    for verdict in (REGRESSED, IMPROVED):
-        told = _clauses(verdict, run, links, layers, requests)
-        lead = "worse: " if verdict == REGRESSED else "better: "
-        if told:
-            clauses.append(f"{lead if state == MIXED else ''}{'; '.join(told[:_MOST])}")
-    return f"{_STATES[state]}: {'. '.join(clauses)}." if state != MIXED else f"{_STATES[state]}; {'. '.join(clauses)}."
+    worse, better = (
+        "; ".join(_clauses(verdict, run, links, layers, requests)[:_MOST]) for verdict in (REGRESSED, IMPROVED)
+    )
+    lost = counts[NOT_COMPARABLE]
+    more = f" {counted(lost, 'deciding value')} could not be compared." if lost > sum(counts.values()) / 2 else ""
+    if state == MIXED:
+        return f"Transfer got worse in part ({worse}) and better in part ({better}).{more}"
+    return f"Transfer {state}: {worse or better}.{more}"
 
 
 def _clauses(
@@ -100,22 +97,25 @@ def _clauses(
     def those(changes: Sequence[Change]) -> list[Change]:
         return [each for each in changes if each.decides and each.verdict == verdict]
 
-    of_run = [f"{_lowered(RUN[each.metric].title)} {_moved(each)}" for each in those(run)]
+    of_run = [f"{_named(each)} {_moved(each)}" for each in those(run)]
     of_layers = _layers(those(layers))
-    of_links = [f"{each.metric} of {called(each.subject)} {_moved(each)}" for each in those(links)]
-    of_requests = [f"{each.metric} of {called(each.subject)} {_moved(each)}" for each in those(requests)]
+    of_links, of_requests = (
+        [f"{_named(each)} of {called(each.subject)} {_moved(each)}" for each in those(changes)]
+        for changes in (links, requests)
+    )
     return [*of_run[:1], *of_layers, *of_run[1:], *of_links, *of_requests]
 
 
 def _moved(change: Change) -> str:
     by = percent(relative(change.base, change.candidate))
-    arrow = f"{amount(change.base, change.unit)} \u2192 {amount(change.candidate, change.unit)}"
+    arrow = both(change.base, change.candidate, change.unit)
     return f"{arrow} ({by})" if by else arrow
 
 
-def _lowered(title: str) -> str:
-    """A title within a sentence; an abbreviation keeps its capitals."""
-    return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
+def _named(change: Change) -> str:
+    """The metric's title within a sentence: an abbreviation keeps its capitals, a statistic stands without a comma."""
+    plain = re.sub(r", (?=p\d+$)", " ", title_of(change.metric, of_run=not change.subject))
+    return plain if plain[1:2].isupper() else f"{plain[:1].lower()}{plain[1:]}"
 
 
 def _layers(changes: Sequence[Change]) -> list[str]:

@@ -5,7 +5,10 @@ from nsysparse.units import NS_PER_MS, UNKNOWN, human_bytes, human_ns, human_rat
 _MINUS = "\u2212"
 _SAME = 5e-4
 """A share that shows as 0.0 %."""
+_FACTOR = 10
 _LONGEST, _TAIL = 60, 8
+_LONGEST_QUOTE = 400
+"""Characters of what a report says in words: longer than any sentence of ours, as a report may be a stranger's."""
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -23,6 +26,14 @@ def amount(value: float | None, unit: str) -> str:
     return f"{value:,.0f}"
 
 
+def both(base: float | None, candidate: float | None, unit: str) -> str:
+    """Two values with an arrow between them; where they have the same unit it stands once."""
+    ours, theirs = amount(base, unit), amount(candidate, unit)
+    number, blank, name = ours.rpartition(" ")
+    shown = number if blank and theirs.endswith(f" {name}") else ours
+    return f"{shown} \u2192 {theirs}"
+
+
 def difference(delta: float | None, unit: str) -> str:
     """A difference with its sign and unit; shares differ in points."""
     if delta is None:
@@ -34,9 +45,11 @@ def difference(delta: float | None, unit: str) -> str:
 
 
 def percent(change: float | None) -> str:
-    """A relative change: `+10.0 %`, `-5.3 %`; empty where there is none to tell, as from nothing."""
+    """A relative change: `+10.0 %`, `-5.3 %`, from ten times on as a factor; empty where there is none to tell."""
     if change is None or change in (float("inf"), float("-inf")):
         return ""
+    if change + 1 >= _FACTOR:
+        return f"\u00d7{significant(change + 1)}"
     if abs(change) < _SAME:
         return "0 %" if not change else f"{'+' if change > 0 else _MINUS}<0.1 %"
     return f"{'+' if change > 0 else _MINUS}{abs(change) * 100:,.1f} %"
@@ -45,6 +58,11 @@ def percent(change: float | None) -> str:
 def relative(base: float | None, candidate: float | None) -> float | None:
     """The change as a share of the base's value."""
     return None if candidate is None or not base else (candidate - base) / base
+
+
+def quoted(saying: str) -> str:
+    """What a report says in words, within a sentence; cut where it is longer than any that nsysparse wrote."""
+    return saying if len(saying) <= _LONGEST_QUOTE else f"{saying[: _LONGEST_QUOTE - 1]}\u2026"
 
 
 def called(name: str) -> str:

@@ -1,5 +1,6 @@
 """Figures: what is to be compared by eye, as data. Each renderer draws them by its own means."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,8 +79,8 @@ class HeatView:
 
     `floor` is the value that has no colour yet; without one the scale begins at zero or, where values span more than
     a linear scale shows, at the least of them. With a `middle` the scale goes both ways from there instead, `least`
-    far at the least, so that noise does not look like structure: a quarter of the way has no colour. `ends` says what
-    it means to lie below and above the middle.
+    far at the least, so that noise does not look like structure, and `most` far at the most, so that a few far out do
+    not hide the rest: a quarter of the way has no colour. `ends` says what it means to lie below and above the middle.
     """
 
     title: str
@@ -88,6 +89,7 @@ class HeatView:
     floor: float | None = None
     middle: float | None = None
     least: float = 0.0
+    most: float = math.inf
     ends: tuple[str, str] = ("", "")
 
 

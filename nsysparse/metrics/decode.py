@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from nsysparse.analysis import DecodeDevice
+from nsysparse.analysis import DECODE, DecodeDevice
 from nsysparse.frames import device_key
 from nsysparse.metrics.devices import OF_DEVICE, Device, coming, compute_of, devices, named, placed
 from nsysparse.metrics.idle import idle
@@ -14,7 +14,6 @@ from nsysparse.metrics.lives import lives
 from nsysparse.metrics.measured import Measured
 from nsysparse.metrics.on_clock import on_clock
 from nsysparse.metrics.pace import slowdown, token_times
-from nsysparse.roles import DECODE
 
 BY_STEPS, BY_KERNELS = "steps", "kernels"
 """What says when a device was at work: its decode steps, or all that it computed."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from nsysparse.analysis import DECODE, PREFILL
 from nsysparse.frames import device_key, pid
 from nsysparse.intervals import run_extremes
 from nsysparse.metrics.instants import Instants
 from nsysparse.metrics.measured import Measured
-from nsysparse.roles import DECODE, PREFILL
 from nsysparse.sides import acts_as, other_side
 
 OF_DEVICE = ["trace_id", "device"]

@@ -10,12 +10,11 @@ from math import ceil
 
 import polars as pl
 
-from nsysparse.analysis import Band, Lengths, Link, Request
+from nsysparse.analysis import DECODE, Band, Lengths, Link, Request
 from nsysparse.lengths import MOST_TOKENS, Histogram, histogram
 from nsysparse.metrics.cases import Case
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.prefill_compute import own_prefills
-from nsysparse.roles import DECODE
 from nsysparse.theory.critical import critical_length
 from nsysparse.theory.links import Peak
 from nsysparse.theory.references import References

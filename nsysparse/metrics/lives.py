@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from nsysparse.alignment import CLOCK_SLACK_NS
+from nsysparse.analysis import DECODE, PREFILL
 from nsysparse.metrics.devices import Device
 from nsysparse.metrics.instants import EARLIEST, LATEST, Instants
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.on_clock import doubtful
-from nsysparse.roles import DECODE, PREFILL
 
 KV_READY, TRANSFER, PREFILL_RUNNING, BETWEEN_STEPS = "kv_ready", "transfer", "prefill_running", "between_steps"
 STATES = (KV_READY, TRANSFER, PREFILL_RUNNING, BETWEEN_STEPS)

@@ -6,12 +6,12 @@ one stretch, and where no more than a call was recorded as that call, or as the 
 
 import polars as pl
 
+from nsysparse.analysis import DECODE, PREFILL
 from nsysparse.exchanges import as_timed
 from nsysparse.exposure import wire_parts
 from nsysparse.metrics.devices import OF_DEVICE, devices, placed
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured
-from nsysparse.roles import DECODE, PREFILL
 from nsysparse.sides import acts_as
 from nsysparse.wire import windows
 

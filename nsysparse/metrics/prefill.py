@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from nsysparse.analysis import Distribution, PrefillDevice, PrefillLayer
+from nsysparse.analysis import PREFILL, Distribution, PrefillDevice, PrefillLayer
 from nsysparse.apportion import apportioned
 from nsysparse.metrics.devices import OF_DEVICE, compute_of, devices, going, named, placed
 from nsysparse.metrics.instants import Instants
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured, distribution
-from nsysparse.roles import PREFILL
 from nsysparse.units import NS_PER_MS
 
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from nsysparse.analysis import PREFILL
 from nsysparse.intervals import coverage, merge
 from nsysparse.metrics.journeys import Journeys
-from nsysparse.roles import PREFILL
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,13 +43,13 @@ class Divergence:
 
 
 def divergence(shown: HeatView) -> Divergence | None:
-    """The scale of a view that has a middle: as wide as its values, rounded up, and no narrower than its least."""
+    """The scale of a view that has a middle: as wide as its values, rounded up, between its least and its most."""
     if shown.middle is None:
         return None
     middle = shown.middle
     away = sorted(abs(value - middle) for row in shown.values for value in row if value is not None)
     usual = away[math.ceil(len(away) * _SHARE) - 1] if away else 0.0
-    half = _rounded_up(usual) if usual > shown.least else shown.least or 1.0
+    half = min(shown.most, _rounded_up(usual) if usual > shown.least else shown.least or 1.0)
     return Divergence(middle, half, sum(distance > half for distance in away))
 
 

@@ -18,10 +18,10 @@ def bar(value: float | None, end: float, width: int) -> str:
 
 
 def levels(values: Sequence[float | None]) -> str:
-    """Columns from zero, one character each; `?` where unknown."""
+    """Columns from zero, one character each; `?` where unknown. What is below zero has the lowest."""
     merged = _merged(values)
-    top = max((value for value in merged if value is not None), default=0.0) or 1.0
-    return "".join("?" if value is None else _LEVELS[min(7, int(value / top * 8))] for value in merged)
+    top = max((value for value in merged if value is not None and value > 0), default=1.0)
+    return "".join("?" if value is None else _LEVELS[min(7, max(0, int(value / top * 8)))] for value in merged)
 
 
 def _merged(values: Sequence[float | None]) -> list[float | None]:

@@ -4,6 +4,8 @@ import re
 import unicodedata
 
 _LONGEST_WORD = 160
+_LONGEST_SAYING = 4000
+"""No sentence of ours is longer; what is, quotes a text out of a file, which may have any length."""
 _OVERLONG = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|[kMGT]?B(?:/s)?|GB/s|points)(?![\w/]))|(?<=[≥≤±]) (?=\d)")
 NO_BREAK_SPACE = "\u00a0"
@@ -36,8 +38,8 @@ def shortened(text: str, limit: int) -> str:
 
 
 def sentence(text: str) -> str:
-    """A visible text of ours, in which only words too long to be any of ours are cut: they are names."""
-    return _OVERLONG.sub(lambda found: shortened(found[0], _LONGEST_WORD), visible(text))
+    """A visible text of ours; words too long to be any of ours are cut, since they are names, as is too long a text."""
+    return _OVERLONG.sub(lambda found: shortened(found[0], _LONGEST_WORD), shortened(text, _LONGEST_SAYING))
 
 
 def unbroken(text: str, joint: str = NO_BREAK_SPACE) -> str:

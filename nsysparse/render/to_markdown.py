@@ -32,15 +32,13 @@ from nsysparse.document import (
 )
 from nsysparse.errors import UsageError
 from nsysparse.render.budget import Part, choices, parts
-from nsysparse.render.figures import axis_end, ratios, summary
+from nsysparse.render.figures import axis_end, summary, verdicts
 from nsysparse.render.marks import MOST_LEVELS, bar, levels
 from nsysparse.render.names import shortened
 from nsysparse.render.neutral import html, name, prose
 from nsysparse.units import counted, significant
 
 _LONGEST_COMMAND = 300
-_LONGEST_SAYING = 4000
-"""Longer texts quote names out of a file."""
 _LONGEST_SUMMARY = 160
 _BAR_WIDTH = 16
 _CELL_BAR_WIDTH = 12
@@ -167,11 +165,11 @@ def _(block: Paragraph) -> list[str]:
 @_written.register
 def _(block: Callout) -> list[str]:
     if block.kind == "notice":
-        return [f"> **{prose(block.title.capitalize())}.** {prose(shortened(block.text, _LONGEST_SAYING))}", ""]
+        return [f"> **{prose(block.title.capitalize())}.** {prose(block.text)}", ""]
     figures = " ".join(part for part in (block.figure, block.doubt) if part)
     basis = " · ".join(part for part in (figures, block.note) if part)
-    lines = [f"### {_ICONS.get(block.tone, _NO_ICON)} {prose(shortened(block.text, _LONGEST_SAYING))}", ""]
-    lines += [f"{CHANGE_THAT} {_advice(shortened(block.advice, _LONGEST_SAYING))}", ""] if block.advice else []
+    lines = [f"### {_ICONS.get(block.tone, _NO_ICON)} {prose(block.text)}", ""]
+    lines += [f"{CHANGE_THAT} {_advice(block.advice)}", ""] if block.advice else []
     return [*lines, prose(basis), ""] if basis else lines
 
 
@@ -231,10 +229,9 @@ def _(block: ColumnChart) -> list[str]:
 
 @_written.register
 def _(block: Dumbbells) -> list[str]:
-    """Candidate ÷ base as columns where each category has one of its own, and in a sentence."""
-    columns = ratios(block)
-    is_drawn = len(columns) <= MOST_LEVELS and any(columns)
-    lines = [f"**{prose(block.caption)}**", "", *([f"`{levels(columns)}`", ""] if is_drawn else [])]
+    """Which categories became worse or better, a character each where they fit a line, and all in a sentence."""
+    is_drawn = 0 < len(block.labels) <= MOST_LEVELS
+    lines = [f"**{prose(block.caption)}**", "", *([f"`{verdicts(block)}`", ""] if is_drawn else [])]
     notes = [f"{summary(block)}.", block.note, block.dropped]
     return [*lines, *(line for note in notes if note for line in (prose(note), ""))]
 

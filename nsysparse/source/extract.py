@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from nsysparse.filenames import shown_name
 from nsysparse.frames import Ranges, Work
 from nsysparse.source import nvtx, schema
 from nsysparse.source.anchor import read_anchor
@@ -19,7 +20,6 @@ from nsysparse.source.devices import read_gpus
 from nsysparse.source.export import Export
 from nsysparse.source.gpu_work import read_gpu_ops
 from nsysparse.source.graph_nodes import read_graph_nodes
-from nsysparse.source.names import shown_name
 from nsysparse.source.nccl_trace import is_traced, read_nccl_trace
 from nsysparse.source.trace import Trace
 from nsysparse.source.ucp import read_ucp

@@ -98,7 +98,7 @@ def test_a_regression_that_hides_in_slack_fails_its_gate(tmp_path: Path) -> None
     write(tmp_path, "slow.json", replace(base, summary={**base.summary, "wire_gb_s": slower}))
     done = call("diff", "base.json", "slow.json", "--fail-on", "wire_gb_s.p50<-5%", cwd=tmp_path)
     assert done.returncode == 3
-    assert "wire_gb_s.p50<-5% (\u221220.0 %, from 39.5 GB/s to 31.6 GB/s)" in done.stderr
+    assert "wire_gb_s.p50<-5% (\u221220.0 %, 39.5 \u2192 31.6 GB/s)" in done.stderr
     assert call("diff", "base.json", "slow.json", "--fail-on", "kv_gap_ms.p50>+5%", cwd=tmp_path).returncode == 0
 
 

@@ -90,19 +90,10 @@ print(*(each.anchor for each in figures(Document("t", "s", "g", blocks))), "plot
     assert python("-c", drawn).split() == ["heatmap-chart", "timeline-chart", "False"]
 
 
-@pytest.mark.parametrize("command", ["diff base.json base.json", "report base.json"])
-@pytest.mark.parametrize("form", ["text", "markdown", "json", "html"])
-def test_saved_reports_are_read_without_what_reads_traces(command: str, form: str, tmp_path: Path) -> None:
-    """It takes longer to load than two saved reports take to compare."""
-    (tmp_path / "base.json").write_text(to_json.render(factories.small()), encoding="utf-8")
-    wrote = [
-        *command.replace("base.json", str(tmp_path / "base.json")).split(),
-        "-f",
-        form,
-        "-o",
-        str(tmp_path / "out"),
-    ]
-
-    loaded = python("-c", WATCH.format(heavy=HEAVY), *wrote, "-q").splitlines()[-1].split()
-
-    assert not {"polars", "dataframely", "sqlalchemy"} & {*loaded}
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_comparing_saved_reports_loads_nothing_that_reads_traces(form: str, tmp_path: Path) -> None:
+    """It costs a small fraction of an analysis only as long as its imports do, too."""
+    saved = tmp_path / "saved.json"
+    saved.write_text(to_json.render(factories.rich()), encoding="utf-8")
+    said = python("-c", WATCH.format(heavy=HEAVY), "diff", str(saved), str(saved), "-f", form).splitlines()
+    assert said[-1] == "loaded"

@@ -8,12 +8,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from nsysparse.analysis import Analysis
+from nsysparse.changes import SECTIONS, build, build_review, build_summary
 from nsysparse.compare import compare, parse
 from nsysparse.comparison import Comparison
 from nsysparse.document import Block, Callout, Document, Dumbbells, Heading, Heatmap, Ranges, Table
 from nsysparse.render import to_html, to_markdown, to_text
 from nsysparse.render.budget import SHED_FIRST
-from nsysparse.sections.changes import SECTIONS, build, build_review, build_summary
 from tests.stages.test_compare import slow_layers, with_summary
 
 MADE: dict[str, Callable[[], Analysis]] = {
@@ -101,7 +101,7 @@ def test_gates_are_said_failed_first() -> None:
     rows = tables(build(regressed()))["diff-gates-table"].rows
     assert [row[1].text for row in rows] == ["failed", "passed"]
     text = to_text.render(build_summary(regressed()))
-    assert "1 gate failed: wire_gb_s.p50<-5% (\u221220.0 %, from 39.5 GB/s to 31.6 GB/s)" in text
+    assert "1 gate failed: wire_gb_s.p50<-5% (\u221220.0 %, 39.5 \u2192 31.6 GB/s)" in text
 
 
 def test_what_else_differs_is_said_before_the_tables() -> None:

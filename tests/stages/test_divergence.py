@@ -1,6 +1,7 @@
 """A heatmap's scale that goes both ways: symmetric, no colour near the middle, and its ends in the view's unit."""
 
 import json
+from dataclasses import replace
 
 import pair_scenes
 import pytest
@@ -107,3 +108,12 @@ def test_the_key_of_both_ways_stays_when_the_picture_is_drawn_over() -> None:
     still, _, after = page.partition('<div class="plot"')
     assert "faster: \u221220 to \u221215 %" in after
     assert "faster: \u221220 to \u221215 %" not in still
+
+
+def test_a_scale_ends_at_its_most_and_says_how_many_lie_beyond() -> None:
+    """Changes of 900 % leave a change of 30 % its colour."""
+    shown = replace(changes(30.0, *[900.0] * 50, -95.0), most=40.0)
+    found = scale(shown)
+    assert (found.half, found.beyond) == (40.0, 51)
+    assert found.shade(30.0) == len(LOOKS) - 1
+    assert scale(replace(changes(12.0), most=40.0)).half == 12.0

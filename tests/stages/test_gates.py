@@ -116,7 +116,7 @@ def test_a_gate_holds_or_fails(
             "kv_gap_ms.p50>+10%",
             Reading(10.0, 9, doubt=0.5),
             Reading(11.5, 9, doubt=0.5),  # between 11/10.5 and 12/9.5: from +4.8 % to +26 %
-            "+15.0 %, from 10.0 ms to 11.5 ms, which clocks leave open",
+            "+15.0 %, 10.0 \u2192 11.5 ms, which clocks leave open",
         ),
         (
             "kv_gap_share.p90>0.20",
@@ -161,7 +161,7 @@ def test_any_layer_that_fails_fails_it_and_any_open_one_leaves_it_open() -> None
 
     assert asked(fine) == (True, "")
     assert asked(fine, few)[0] is None
-    assert asked(fine, few, slow, slowest) == (False, "layer 2: \u221250.0 %, from 40.0 GB/s to 20.0 GB/s")
+    assert asked(fine, few, slow, slowest) == (False, "layer 2: \u221250.0 %, 40.0 \u2192 20.0 GB/s")
     assert asked() == (None, "there is no layer to ask it of")
 
 

@@ -6,7 +6,7 @@ from nsysparse.render.figures.curve import curve, dot, series_look
 from nsysparse.render.figures.dumbbells import dumbbells, joint
 from nsysparse.render.figures.histogram import histogram
 from nsysparse.render.figures.lanes import lanes
-from nsysparse.render.figures.pair_words import ratios, summary
+from nsysparse.render.figures.pair_words import summary, verdicts
 from nsysparse.render.figures.parts import part_bar
 from nsysparse.render.figures.ranges import (
     base_mark,
@@ -45,7 +45,6 @@ __all__ = [
     "range_axis",
     "range_row",
     "ranges_end",
-    "ratios",
     "row",
     "series_look",
     "spread_mark",
@@ -54,5 +53,6 @@ __all__ = [
     "summary",
     "throughput_bar",
     "told",
+    "verdicts",
     "way",
 ]

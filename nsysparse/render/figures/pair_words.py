@@ -1,13 +1,16 @@
 """Values of both runs per category, in words: one of them, and all in a sentence."""
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
-from nsysparse.document import Dumbbells
+from nsysparse.document import Dumbbells, Tone
 from nsysparse.render.figures.tones import JUDGED, UNKNOWN
 from nsysparse.render.names import shortened
 from nsysparse.units import significant
 
 _LONGEST_LABEL = _LONGEST_NAME = 40
+_MARKS: Mapping[Tone, str] = MappingProxyType({"bad": "\u2212", "good": "+", "doubt": "?"})
 _PLACES = 9
 """Of ratios: of several that are the same, the first is named."""
 
@@ -28,9 +31,12 @@ def said_of(shown: Dumbbells, at: int) -> str:
     return f"{said}, {verdict}" if verdict else said
 
 
-def ratios(shown: Dumbbells) -> list[float | None]:
-    """Candidate ÷ base by category; None where there is none."""
-    return [_ratio(base, candidate) for base, candidate in zip(shown.base, shown.candidate, strict=True)]
+def verdicts(shown: Dumbbells) -> str:
+    """A character per category: - worse, + better, ? not known in both runs or in doubt, · neither."""
+    return "".join(
+        _MARKS.get(tone, "\u00b7") if base is not None and candidate is not None else "?"
+        for base, candidate, tone in zip(shown.base, shown.candidate, shown.tones, strict=True)
+    )
 
 
 def named(shown: Dumbbells, at: int) -> str:
@@ -40,7 +46,8 @@ def named(shown: Dumbbells, at: int) -> str:
 
 def summary(shown: Dumbbells) -> str:
     """All categories in one sentence without its end."""
-    known = [(round(ratio, _PLACES), at) for at, ratio in enumerate(ratios(shown)) if ratio is not None]
+    every = [_ratio(base, candidate) for base, candidate in zip(shown.base, shown.candidate, strict=True)]
+    known = [(round(ratio, _PLACES), at) for at, ratio in enumerate(every) if ratio is not None]
     if not known:
         return f"no {shown.x_title} is known in both runs"
     ends = [f"{significant(ratio)} ({named(shown, at)})" for ratio, at in (min(known), max(known))]

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from nsysparse.changes.rows import TONES, moved_table
 from nsysparse.comparison import Change, Comparison, LayerCurve
 from nsysparse.document import Abstention, Block, Dumbbells, Heading, Paragraph, Tone
-from nsysparse.sections.changes.rows import TONES, moved_table
 from nsysparse.units import counted
 
 MOST_LAYERS = 1_000

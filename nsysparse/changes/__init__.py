@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from nsysparse.changes import answer, definitions, every, heatmap, layers, links, requests, runs
+from nsysparse.changes.rows import moved_table
 from nsysparse.compare.rows import moved
 from nsysparse.comparison import NOT_COMPARABLE, Comparison
 from nsysparse.document import Block, Document, Heading, Paragraph
-from nsysparse.sections.changes import answer, definitions, every, heatmap, layers, links, requests, runs
-from nsysparse.sections.changes.rows import moved_table
 from nsysparse.units import counted
 
 __all__ = ["SECTIONS", "build", "build_review", "build_summary"]
 
 MOST_ROWS = 10
+MOST_REMARKS = 20
 _MARKER = "diff"
 
 SECTIONS: Mapping[str, Callable[[Comparison], list[Block]]] = MappingProxyType(
@@ -60,7 +61,9 @@ def build_summary(comparison: Comparison) -> Document:
             blocks += [Heading(name, section), moved_table(name, rows, f"{section}-table", MOST_ROWS, name[:-1])]
     if comparison.comparability:
         blocks.append(Heading("Before comparing", "diff-comparability"))
-        blocks += [Paragraph(f"{each.message[:1].upper()}{each.message[1:]}.") for each in comparison.comparability]
+        shown, more = answer.remarks_said(comparison, MOST_REMARKS)
+        blocks += [Paragraph(f"{each}.") for each in shown]
+        blocks += [Paragraph(more)] if more else []
     return _document(comparison, blocks)
 
 

@@ -1,4 +1,4 @@
-"""What files are called, as text."""
+"""Names of files, which on some systems are bytes that nobody promised to be text."""
 
 
 def shown_name(name: str) -> str:

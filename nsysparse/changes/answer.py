@@ -1,5 +1,6 @@
 """The comparison's verdict, what to know before believing it, and the gates it was asked."""
 
+from nsysparse.changes.rows import title
 from nsysparse.compare.wording import percent, relative
 from nsysparse.comparison import (
     IMPROVED,
@@ -11,7 +12,6 @@ from nsysparse.comparison import (
     Gate,
 )
 from nsysparse.document import Block, Callout, Cell, Column, Heading, Paragraph, Table, Tone
-from nsysparse.sections.changes.rows import title
 from nsysparse.units import counted
 
 _STATES: dict[str, tuple[str, Tone]] = {
@@ -29,6 +29,8 @@ _ANSWERS: dict[bool | None, tuple[str, Tone]] = {
 _SIGNS = {UNCHANGED: "=", MIXED: "\u00b1"}
 """Instead of a number that would say one thing where there are several, or none."""
 _MOST_REMARKS = 3
+_MOST_LISTED = 100
+"""Of what else differs; there are a few dozen settings, and the rest are names that a report chose."""
 
 
 def headline(comparison: Comparison) -> str:
@@ -129,5 +131,13 @@ def comparability(comparison: Comparison) -> list[Block]:
     heading = Heading("Before comparing", "diff-comparability")
     if not comparison.comparability:
         return [heading, Paragraph("Nothing else differs: same GPUs, settings, links, layers and requests.")]
-    rows = [[Cell(f"{each.message[:1].upper()}{each.message[1:]}")] for each in comparison.comparability]
-    return [heading, Table("What else differs", [Column("What else differs")], rows, "diff-comparability-table")]
+    shown, more = remarks_said(comparison, _MOST_LISTED)
+    rows = [[Cell(each)] for each in shown]
+    return [heading, Table("What else differs", [Column("What else differs")], rows, "diff-comparability-table", more)]
+
+
+def remarks_said(comparison: Comparison, most: int) -> tuple[list[str], str]:
+    """What else differs, as many as fit, and how many more there are in words."""
+    shown = [f"{each.message[:1].upper()}{each.message[1:]}" for each in comparison.comparability[:most]]
+    more = len(comparison.comparability) - len(shown)
+    return shown, f"{counted(more, 'more difference')}; the JSON output has all." if more else ""

@@ -1,8 +1,8 @@
 """All metrics of the run, changed or not, with the reason why one was not compared."""
 
+from nsysparse.changes.rows import all_rows
 from nsysparse.comparison import Comparison
 from nsysparse.document import Block, Column, Heading, Table
-from nsysparse.sections.changes.rows import all_rows
 
 
 def build(comparison: Comparison) -> list[Block]:

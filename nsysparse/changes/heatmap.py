@@ -5,8 +5,9 @@ from nsysparse.comparison import Comparison
 from nsysparse.document import Abstention, Block, Heading, Heatmap, HeatView, Paragraph
 from nsysparse.units import counted
 
-_LEAST = 10.0
-"""Percent that are given full colour at the least, so that noise does not look like structure."""
+_LEAST, _MOST = 10.0, 40.0
+"""Percent at which the scale ends: no earlier, or noise looked like structure; no later, or a run of another machine
+left no colour for anything below a doubling."""
 
 
 def build(comparison: Comparison) -> list[Block]:
@@ -28,7 +29,7 @@ def build(comparison: Comparison) -> list[Block]:
             "layer",
             list(cells.columns),
             [str(layer) for layer in cells.layers],
-            [HeatView("change of time per byte", "%", values, middle=0.0, least=_LEAST, ends=("faster", "slower"))],
+            [HeatView("change of time per byte", "%", values, None, 0.0, _LEAST, _MOST, ("faster", "slower"))],
             "diff-heatmap-chart",
             f"{counted(cells.dropped_count, 'more column')} with less transfer time." if cells.dropped_count else "",
             x_name="request" if by_id else "prompts",

@@ -1,10 +1,10 @@
 """What requests saw: the parts of the KV gap in both runs on one axis, then requests that moved most."""
 
+from nsysparse.changes.rows import moved_table
+from nsysparse.changes.spreads import spread_rows
 from nsysparse.compare.matching import BY_ID, BY_LENGTH
 from nsysparse.comparison import Comparison
 from nsysparse.document import Abstention, Block, CellKind, Heading, Paragraph, Ranges
-from nsysparse.sections.changes.rows import moved_table
-from nsysparse.sections.changes.spreads import spread_rows
 from nsysparse.units import counted
 
 MOST_ROWS = 100

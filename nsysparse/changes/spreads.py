@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from nsysparse.analysis import Distribution
+from nsysparse.changes.rows import TONES
 from nsysparse.compare.measures import TITLES
 from nsysparse.compare.wording import amount, percent, relative
 from nsysparse.comparison import Comparison, Spread
 from nsysparse.document import Range, RangeRow
-from nsysparse.sections.changes.rows import TONES
 
 
 def spread_rows(comparison: Comparison, names: Sequence[str]) -> list[RangeRow]:

@@ -1,10 +1,10 @@
 """Which links changed: each link's rate against its references, those of single movements, then what moved most."""
 
+from nsysparse.changes.rows import TONES, moved_table
+from nsysparse.changes.spreads import spread_rows
 from nsysparse.compare.wording import percent, relative
 from nsysparse.comparison import Comparison, LinkPair, LinkRate
 from nsysparse.document import Abstention, Block, Heading, Paragraph, Range, RangeRow, Ranges, Tone
-from nsysparse.sections.changes.rows import TONES, moved_table
-from nsysparse.sections.changes.spreads import spread_rows
 from nsysparse.units import counted, human_rate
 
 MOST_LINKS = 24

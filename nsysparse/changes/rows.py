@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from nsysparse.compare.measures import LAYERS, LENGTHS, LINKS, REQUESTS, RUN
+from nsysparse.compare.measures import title_of
 from nsysparse.compare.wording import amount, difference, percent, relative
 from nsysparse.comparison import CHANGED, IMPROVED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change
 from nsysparse.document import Cell, CellKind, Column, Table, Tone
@@ -16,20 +16,11 @@ MARKS: Mapping[str, str] = MappingProxyType(
 TONES: Mapping[str, Tone] = MappingProxyType(
     {IMPROVED: "good", REGRESSED: "bad", CHANGED: "plain", UNCHANGED: "muted", NOT_COMPARABLE: "doubt"}
 )
-_TITLES: Mapping[str, str] = MappingProxyType(
-    {
-        **{name: measure.title for name, measure in RUN.items()},
-        **{measure.name: measure.title for measure in LAYERS},
-        **{measure.name: measure.title for measure in LINKS},
-        **{measure.name: measure.title for measure in REQUESTS},
-        **{measure.name: measure.title for measure in LENGTHS},
-    }
-)
 
 
 def title(change: Change) -> str:
     """What changed, as people call it."""
-    return _TITLES[change.metric]
+    return title_of(change.metric, of_run=not change.subject)
 
 
 def moved_table(
