@@ -33,9 +33,10 @@ def test_two_traces_become_a_comment_which_the_next_run_updates(job: Job, github
     second = job(candidate="base.json")
 
     assert first.failed == ["Hold the gates"]
-    assert created.startswith(OURS + "### 🔴 Transfer regressed: wire rate, p50 17.6 GB/s → 16.5 GB/s (\u22125.9 %); ")
-    assert "wire rate of layers 10\u201316, 18\u201320" in created
-    assert "1 gate failed: wire\\_gb\\_s.p50\\<-5% (\u22125.9 %, from 17.6 GB/s to 16.5 GB/s)" in created
+    verdict = created.removeprefix(OURS).splitlines()[0]
+    assert verdict.startswith("### 🔴 Transfer regressed: ")
+    assert "(\u22125.9 %); wire rate of layers 10\u201316, 18\u201320" in verdict
+    assert "1 gate failed: wire\\_gb\\_s.p50\\<-5% (\u22125.9 %" in created
     assert created.endswith(
         f"[The whole report]({ARTIFACT_URL}) · [run](https://github.example/acme/server/actions/runs/7)\n"
     )
