@@ -2,8 +2,9 @@
 # Analyses each run once, and writes JSON, Markdown and HTML from what that saved. A gate's exit code (3, 4) is kept for the
 # last step, so that everything is published first; any other failure ends the job here.
 set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=action/runner.sh
-source "$(dirname "${BASH_SOURCE[0]}")/runner.sh"
+source "$here/runner.sh"
 
 readonly UNUSABLE=2 FAILED=3 UNANSWERED=4
 readonly COMMENT_BYTES=60000 # a comment holds 65,536 characters; the rest is for what the action adds
@@ -52,10 +53,12 @@ gated() { # ARGUMENTS: like must, but a gate may fail; its code is left in `gate
 }
 
 is_saved() { # NAME: an analysis, or a folder or pattern of several
-  case $1 in *.json) return 0 ;; esac
-  [ -d "$1" ] || return 1
-  set -- "$1"/*.json "$1"/*.sqlite
-  [ -e "$1" ] && [ ! -e "${!#}" ]
+  [ "$("$PYTHON" "$here/saved_runs.py" "$1")" = saved ]
+}
+
+without_use() { # warns where options are given that no run takes
+  [ ${#options[@]} -eq 0 ] ||
+    annotate warning 'nsysparse: options without use' 'link, model and args are for traces; all runs are saved analyses.'
 }
 
 lined "$INPUT_CANDIDATE" && candidate=(${lines[@]+"${lines[@]}"})
@@ -83,6 +86,10 @@ analyse() { # WHERE FILES
 if [ ${#bases[@]} -eq 0 ]; then
   json=$work/report.json analysis=$json over=()
   [ "$INPUT_FAIL_OVER_THRESHOLD" != true ] || over=(--fail-over-threshold)
+  if [ ${#candidate[@]} -eq 1 ] && is_saved "${candidate[0]}"; then
+    without_use
+    options=() # which report would refuse, as diff does not get them either
+  fi
   gated report ${config[@]+"${config[@]}"} ${options[@]+"${options[@]}"} ${over[@]+"${over[@]}"} \
     -f json -o "$json" -- "${candidate[@]}"
   # The analysis holds its settings; a config file is of no use to what is drawn from it.
@@ -113,8 +120,7 @@ else
     analyse "$analysis" "${candidate[@]}"
     analysed=1
   fi
-  [ "$analysed" -eq 1 ] || [ ${#options[@]} -eq 0 ] ||
-    annotate warning 'nsysparse: options without use' 'link, model and args are for traces; all runs are saved analyses.'
+  [ "$analysed" -eq 1 ] || without_use
   [ "$INPUT_FAIL_OVER_THRESHOLD" != true ] ||
     fail "$UNUSABLE" 'fail-over-threshold is for a report without a base. With one, use fail-on: kv_gap_share.p50>0.20'
   for run in "${runs[@]:1}"; do more+=("--base=$run"); done
@@ -132,9 +138,9 @@ fi
 for file in "$json" "$markdown" "$html"; do
   [ -s "$file" ] || fail 1 "nsysparse ended with code $gate, but wrote no ${file##*/}."
 done
-"$PYTHON" "$(dirname "${BASH_SOURCE[0]}")/outcome.py" "$json" "$gate" "$because" >>"$GITHUB_OUTPUT"
+"$PYTHON" "$here/outcome.py" "$json" "$gate" "$because" >>"$GITHUB_OUTPUT"
 output exit-code "$gate"
 output json "$json"
 output markdown "$markdown"
 output html "$html"
-[ -d "$analysis" ] || output analysis "$analysis"
+[ ! -f "$analysis" ] || output analysis "$analysis" # else a folder or a pattern

@@ -48,20 +48,21 @@ def find_run(named: Sequence[str], stack: ExitStack) -> Run:
     """The one run that all arguments together mean: traces, or a saved report.
 
     Args:
-        named: As for `find_inputs`, or the file of a saved report alone.
+        named: As for `find_inputs`, or what means one saved report alone; traces in a folder go before reports there.
         stack: As for `find_inputs`.
 
     Raises:
         UsageError: `-` is named.
         InputError: Nothing is there, or a saved report is not alone.
     """
-    saved = [name for name in named if name and is_saved(Path(name))]
-    if saved and len(named) > 1:
+    found = [path for name in named for path in _of_one_run(name)]
+    saved = [path for path in found if is_saved(path)]
+    if saved and len(found) > 1:
         raise InputError(
-            f"{Path(saved[0]).name}: a saved report is a run of its own.", "Name it alone, or `nsysparse diff` two."
+            f"{saved[0].name}: a saved report is a run of its own.", "Name it alone, or `nsysparse diff` two."
         )
     if saved:
-        return Run((Path(saved[0]),), is_saved=True)
+        return Run((saved[0],), is_saved=True)
     return Run(tuple(find_inputs(named, stack)), is_saved=False)
 
 
@@ -80,7 +81,7 @@ def find_runs(name: str, stack: ExitStack) -> list[Run]:
     saved = [path for path in found if path.suffix.lower() == SAVED_SUFFIX or is_saved(path)]
     if Path(name).is_dir():
         saved = [path for path in saved if is_report(path)]  # other JSON may lie beside them
-        found = [path for path in found if path in saved or path.suffix == TRACE_SUFFIX]
+        found = [path for path in found if path in saved or path.suffix.lower() == TRACE_SUFFIX]
     traces = [path for path in found if path not in saved]
     shown = Path(name).name or name
     if saved and traces:
@@ -92,6 +93,15 @@ def find_runs(name: str, stack: ExitStack) -> list[Run]:
     if saved:
         return [Run((path,), is_saved=True) for path in saved]
     return [Run(tuple(find_inputs([str(path) for path in traces], stack)), is_saved=False)]
+
+
+def _of_one_run(name: str) -> list[Path]:
+    """What an argument of `report` names; where no trace lies in a folder, the saved reports there."""
+    found = _looked_at(name, (TRACE_SUFFIX, SAVED_SUFFIX))
+    if not Path(name).is_dir():
+        return found
+    traces = [path for path in found if path.suffix.lower() == TRACE_SUFFIX]
+    return traces or [path for path in found if is_report(path)]
 
 
 def _looked_at(name: str, suffixes: Sequence[str]) -> list[Path]:
@@ -113,7 +123,7 @@ def _looked_at(name: str, suffixes: Sequence[str]) -> list[Path]:
 def _meant(name: str, suffixes: Sequence[str]) -> list[Path]:
     path = Path(name)
     if path.is_dir():
-        inside = sorted(entry for entry in path.iterdir() if entry.suffix in suffixes)
+        inside = sorted(entry for entry in path.iterdir() if entry.suffix.lower() in suffixes)
         if not inside:
             said = " or ".join(suffixes)
             raise InputError(f"{path.name or path}: no {said} file in this folder.", "Name the files themselves.")

@@ -12,9 +12,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
-REAL = [sys.executable, "-m", "nsysparse"]
-STAND_IN = [sys.executable, str(Path(__file__).with_name("stand_in.py"))]
-"""What `nsysparse` is on PATH: itself, or a quick program that does not know how to compare."""
+TOOL = [sys.executable, "-m", "nsysparse"]
+"""What `nsysparse` is on PATH."""
 ACTION: dict[str, Any] = YAML(typ="safe").load((ROOT / "action.yml").read_text(encoding="utf-8"))
 ARTIFACT_URL = "https://github.example/runs/7/artifacts/1"
 
@@ -55,7 +54,7 @@ def run_action(
     env: dict[str, str],
     event: object = None,
     summary_before: str = "",
-    tool: list[str] = STAND_IN,
+    known: dict[str, Step] | None = None,
 ) -> Run:
     """Run the action in a folder (the workspace) with these inputs.
 
@@ -65,13 +64,13 @@ def run_action(
         env: What the job's environment has besides a runner's own.
         event: The content of the event's file.
         summary_before: What every step finds in its summary file.
-        tool: What `nsysparse` is.
+        known: Steps of another run, by name, that stand for what they would do again.
     """
     runner = folder.parent / f"{folder.name}-runner"
     (runner / "temp").mkdir(parents=True, exist_ok=True)
     calls = runner / "calls.jsonl"
     calls.write_text("", encoding="utf-8")
-    _place_tool(runner / "bin", calls, tool)
+    _place_tool(runner / "bin", calls)
     (runner / "event.json").write_text(json.dumps(event or {}), encoding="utf-8")
     contexts: dict[str, Any] = {
         "inputs": {**{name: str(known.get("default", "")) for name, known in ACTION["inputs"].items()}, **given},
@@ -100,7 +99,9 @@ def run_action(
         if (failed and "always()" not in condition) or evaluate(condition, contexts) in ("", "false"):
             continue
         step.outcome = "success"
-        if "uses" in told:
+        if told["name"] in (known or {}):
+            step.outputs = (known or {})[told["name"]].outputs
+        elif "uses" in told:
             step.inputs = {name: fill(str(value), contexts) for name, value in told["with"].items()}
             step.outputs = {"artifact-url": ARTIFACT_URL} if "upload-artifact" in told["uses"] else {}
         else:
@@ -157,7 +158,7 @@ def _execute(step: Step, told: dict[str, Any], env: dict[str, str], own: Path, c
     step.summary = summary.read_text(encoding="utf-8")
 
 
-def _place_tool(where: Path, calls: Path, tool: list[str]) -> None:
+def _place_tool(where: Path, calls: Path) -> None:
     """`nsysparse` on PATH: notes its arguments, then is the tool."""
     where.mkdir(exist_ok=True)
     place = where / "nsysparse"
@@ -166,7 +167,7 @@ def _place_tool(where: Path, calls: Path, tool: list[str]) -> None:
         "import json, os, sys\n"
         f"with open({str(calls)!r}, 'a', encoding='utf-8') as calls:\n"
         "    calls.write(json.dumps(sys.argv[1:]) + '\\n')\n"
-        f"os.execv({tool[0]!r}, {tool!r} + sys.argv[1:])\n",
+        f"os.execv({TOOL[0]!r}, {TOOL!r} + sys.argv[1:])\n",
         encoding="utf-8",
     )
     place.chmod(0o755)

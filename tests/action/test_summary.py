@@ -8,11 +8,12 @@ from tests.action.runner_of_steps import ARTIFACT_URL, Run
 
 LIMIT = 1_048_576
 STEP = "Write the summary"
-VERDICT = "### ⚪ Nothing moved between base.json and candidate.json"
+VERDICT = "### 🔴 Transfer regressed: "
+LAST = "</details>"
 
 
-def test_the_report_is_appended(job: Callable[..., Run]) -> None:
-    shown = job(before="what was there").steps[STEP].summary
+def test_the_report_is_appended(publish: Callable[..., Run]) -> None:
+    shown = publish(before="what was there").steps[STEP].summary
 
     assert shown.startswith("what was there\n\n<!-- nsysparse:diff -->\n### ")
 
@@ -20,26 +21,23 @@ def test_the_report_is_appended(job: Callable[..., Run]) -> None:
 @pytest.mark.parametrize(
     ("room", "shown", "hidden"),
     [
-        (700, "row\n", "does not fit"),
-        (
-            300,
-            f"\n{VERDICT}\n\nThe rest does not fit into what is left of this summary. It is in the artifact",
-            "row\n",
-        ),
+        (20_000, LAST, "does not fit"),
+        (1_000, "\n\nThe rest does not fit into what is left of this summary. It is in the artifact", LAST),
         (150, f"nsysparse: not even the verdict fits here. It is in the artifact: {ARTIFACT_URL}", VERDICT),
         (40, "", "nsysparse"),
         (-5, "", "nsysparse"),
     ],
 )
-def test_a_summary_that_is_nearly_full(job: Callable[..., Run], room: int, shown: str, hidden: str) -> None:
+def test_a_summary_that_is_nearly_full(publish: Callable[..., Run], room: int, shown: str, hidden: str) -> None:
     before = "é" * ((LIMIT - room) // 2)
 
-    run = job(before=before)
+    run = publish(before=before)
 
     summary = run.steps[STEP].summary
     added = summary.removeprefix(before)
     assert len(summary.encode()) <= max(LIMIT, len(before.encode()))
     assert shown in added
     assert hidden not in added
+    assert added.startswith(f"\n\n{VERDICT}") is (room == 1_000)
     assert run.failed == []
-    assert ("::warning title=nsysparse%3A summary cut::" in run.log) is (room < 700)
+    assert ("::warning title=nsysparse%3A summary cut::" in run.log) is (room < 20_000)

@@ -21,7 +21,7 @@ from nsysparse.cli.config_values import checked
 from nsysparse.cli.options import AnalysisArguments, options_of
 from nsysparse.cli.settings import LINES, Configured
 from nsysparse.errors import NsysparseError, UsageError
-from tests.commands import run
+from tests.commands import call, run
 
 SAMPLE = "synthetic/pd-oneprofile.sqlite"
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "configure.md"
@@ -147,9 +147,10 @@ def test_the_same_values_from_a_file_give_the_same_numbers(sample: Callable[[str
         "--role", "other.sqlite=decode", cwd=project,
     )  # fmt: skip
     assert typed.returncode == 2, "a role that is typed must mean a trace"
-    typed = run("report", sample(SAMPLE), "-f", "json", "-o", "-", "--link", "ib-ndr", "--threshold", "2%", cwd=project)
+    asked = ("report", sample(SAMPLE), "-f", "json", "-o", "-")
+    typed = call(*asked, "--link", "ib-ndr", "--threshold", "2%", cwd=project)
     config('[tool.nsysparse]\nlink = "ib-ndr"\nthreshold = "2%"\nrole = {"other.sqlite" = "decode"}', "pyproject.toml")
-    filed = run("report", sample(SAMPLE), "-f", "json", "-o", "-", cwd=project)
+    filed = call(*asked, cwd=project)
     assert (typed.returncode, filed.returncode, filed.stderr) == (0, 0, "")
     one, other = json.loads(typed.stdout), json.loads(filed.stdout)
     assert other["settings"]["link"] == {"value": "ib-ndr", "source": "pyproject.toml"}
@@ -162,10 +163,10 @@ def test_the_same_values_from_a_file_give_the_same_numbers(sample: Callable[[str
 
 def test_a_gate_in_a_file_fails(sample: Callable[[str], Path], project: Path) -> None:
     config("fail_over_threshold = true\nthreshold = 0.02")
-    done = run("report", sample(SAMPLE), "-f", "text", "-v", cwd=project)
+    done = call("report", sample(SAMPLE), "-f", "text", "-v", cwd=project)
     assert done.returncode == 3
     assert done.stderr.splitlines()[0] == "Options are set by nsysparse.toml"
-    assert run("report", sample(SAMPLE), "-f", "text", "--no-config", cwd=project).returncode == 0
+    assert call("report", sample(SAMPLE), "-f", "text", "--no-config", cwd=project).returncode == 0
     unset = run("report", sample(SAMPLE), "-f", "text", cwd=project, NSYSPARSE_FAIL_OVER_THRESHOLD="0")
     assert (unset.returncode, unset.stderr) == (0, "")
 
@@ -213,7 +214,7 @@ def test_nothing_is_read_beside_a_trace(sample: Callable[[str], Path], project: 
     folder.mkdir()
     shutil.copy(sample(SAMPLE), folder / "t.sqlite")
     (folder / "nsysparse.toml").write_text("no TOML at all", encoding="utf-8")
-    done = run("inspect", folder / "t.sqlite", "-o", "out.txt", cwd=project)
+    done = call("inspect", folder / "t.sqlite", "-o", "out.txt", cwd=project)
     assert (done.returncode, done.stderr) == (0, "Wrote out.txt\n")
 
 
@@ -351,7 +352,7 @@ def test_an_unreadable_file_is_told() -> None:
 
 def test_the_command_line_says_it_in_two_lines_and_exits_with_two(project: Path) -> None:
     config("thresold = 1")
-    done = run("report", "t.sqlite", cwd=project)
+    done = call("report", "t.sqlite", cwd=project)
     assert (done.returncode, done.stdout) == (2, "")
     first, second = done.stderr.splitlines()
     assert first == "nsysparse: nsysparse.toml, thresold: there is no such key. Did you mean threshold?"
@@ -360,7 +361,7 @@ def test_the_command_line_says_it_in_two_lines_and_exits_with_two(project: Path)
 
 def test_nothing_raw_reaches_the_terminal(project: Path) -> None:
     config('"\\u001b]0;owned\\u0007" = 1\n')
-    done = run("report", "t.sqlite", cwd=project)
+    done = call("report", "t.sqlite", cwd=project)
     assert done.returncode == 2
     assert done.stderr.replace("\n", "").isprintable()
 
@@ -489,7 +490,7 @@ def test_a_model_beside_a_named_file_is_read(sample: Callable[[str], Path], proj
     (project / "ci" / "house").mkdir(parents=True)
     (project / "ci" / "house" / "config.json").write_text(json.dumps(CONFIGS["llama-3-8b"]), encoding="utf-8")
     config("model = 'house'", "ci/c.toml")
-    done = run("report", sample(SAMPLE), "-f", "json", "-o", "-", "--config", "ci/c.toml", cwd=project)
+    done = call("report", sample(SAMPLE), "-f", "json", "-o", "-", "--config", "ci/c.toml", cwd=project)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["settings"]["model"]["source"].startswith("c.toml")
 
@@ -533,33 +534,33 @@ def test_kv_reads_only_what_means_the_same() -> None:
 
 def test_export_of_a_frame_is_not_narrowed_nor_refused(sample: Callable[[str], Path], project: Path) -> None:
     command = ("export", sample(SAMPLE), "--frame", "transfers", "-f", "csv")
-    plain = run(*command, cwd=project)
+    plain = call(*command, cwd=project)
     config("purpose = 'kv'\nlink = 'ib-ndr'\npeak = 45\ntp = 2\nmax_bytes = 5\nfail_over_threshold = true")
-    filed = run(*command, cwd=project)
+    filed = call(*command, cwd=project)
     assert (filed.returncode, filed.stderr) == (0, "")
     assert filed.stdout == plain.stdout
-    refusal = run(*command, "--link", "ib-ndr", cwd=project)
+    refusal = call(*command, "--link", "ib-ndr", cwd=project)
     assert (refusal.returncode, "--link: no frame depends on it" in refusal.stderr) == (2, True)
 
 
 def test_metrics_take_the_link(sample: Callable[[str], Path], project: Path) -> None:
     config("link = 'eth-100g'")
-    done = run("export", sample(SAMPLE), "--metrics", cwd=project)
-    typed = run("export", sample(SAMPLE), "--metrics", "--no-config", "--link", "eth-100g", cwd=project)
+    done = call("export", sample(SAMPLE), "--metrics", cwd=project)
+    typed = call("export", sample(SAMPLE), "--metrics", "--no-config", "--link", "eth-100g", cwd=project)
     assert (done.returncode, done.stdout) == (0, typed.stdout)
 
 
 def test_inspect_takes_presets(sample: Callable[[str], Path], project: Path) -> None:
     config("preset = 'vllm'\nlayers = 8")
-    done = run("inspect", sample(SAMPLE), cwd=project)
+    done = call("inspect", sample(SAMPLE), cwd=project)
     assert done.returncode == 0, done.stderr
     assert "presets that know its ranges: vllm" in done.stdout
 
 
 def test_a_budget_of_markdown_does_nothing_to_other_formats(sample: Callable[[str], Path], project: Path) -> None:
     config("max_bytes = 3000")
-    assert run("report", sample(SAMPLE), "-f", "text", cwd=project).returncode == 0
-    done = run("report", sample(SAMPLE), "-f", "markdown", "-o", "-", cwd=project)
+    assert call("report", sample(SAMPLE), "-f", "text", cwd=project).returncode == 0
+    done = call("report", sample(SAMPLE), "-f", "markdown", "-o", "-", cwd=project)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.encode()) <= 3000
 
@@ -567,7 +568,7 @@ def test_a_budget_of_markdown_does_nothing_to_other_formats(sample: Callable[[st
 def test_the_file_that_was_read_is_never_replaced(sample: Callable[[str], Path], project: Path) -> None:
     text = "link = 'ib-ndr'"
     config(text)
-    done = run("report", sample(SAMPLE), "-f", "text", "-o", "nsysparse.toml", "--force", cwd=project)
+    done = call("report", sample(SAMPLE), "-f", "text", "-o", "nsysparse.toml", "--force", cwd=project)
     assert (done.returncode, Path("nsysparse.toml").read_text(encoding="utf-8")) == (1, text)
 
 
@@ -661,7 +662,7 @@ def test_any_table_is_good_or_refused(table: dict[str, object]) -> None:
 def test_a_name_that_is_no_utf8_can_be_told(sample: Callable[[str], Path], project: Path) -> None:
     name = os.fsdecode(b"a\xff.toml")
     (project / name).write_text("link = 'ib-ndr'", encoding="utf-8")
-    done = run("report", sample(SAMPLE), "-f", "json", "-o", "-", "--config", name, cwd=project)
+    done = call("report", sample(SAMPLE), "-f", "json", "-o", "-", "--config", name, cwd=project)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["settings"]["link"]["source"] == "a\\udcff.toml"
 

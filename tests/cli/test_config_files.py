@@ -1,8 +1,6 @@
 """A `config.json` where a model is asked for: shown, reported with, hinted at, and never a danger to the terminal."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,15 +10,10 @@ from model_configs import CONFIGS, grouped
 from nsysparse.api import Options, analyse
 from nsysparse.catalog.loader import find_model, models, shown_model
 from nsysparse.errors import InputError, UsageError
+from tests.commands import call
 
 SAMPLE = "synthetic/pd-oneprofile.sqlite"
 LLAMA = {**CONFIGS["llama-3-8b"], "_name_or_path": "/home/somebody/checkpoints/house-llama"}
-
-
-def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nsysparse", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture
@@ -71,12 +64,12 @@ def test_a_file_that_is_not_there_is_an_input_error(name: str):
 
 
 def test_models_show_takes_a_file(folder: Path):
-    done = run("models", "show", "house/config.json", cwd=folder)
+    done = call("models", "show", "house/config.json", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("house-llama: ")
     assert "131,072 (16-bit)" in done.stdout
     assert "config.json (unverified)" in done.stdout
-    assert "somebody" not in done.stdout + run("models", "show", "house", "-f", "json", cwd=folder).stdout
+    assert "somebody" not in done.stdout + call("models", "show", "house", "-f", "json", cwd=folder).stdout
 
 
 def test_a_report_on_a_file_is_that_of_the_catalogue_s_model_and_shows_no_path(
@@ -87,7 +80,7 @@ def test_a_report_on_a_file_is_that_of_the_catalogue_s_model_and_shows_no_path(
     assert by_file.settings["model"].value == "house-llama (config.json)"
     assert by_id.settings["model"].value == "llama-3-8b"
     assert (by_file.theory, by_file.requests) == (by_id.theory, by_id.requests)
-    done = run("report", sample(SAMPLE), "--model", folder / "house", "-f", "json", "-o", "-", cwd=folder)
+    done = call("report", sample(SAMPLE), "--model", folder / "house", "-f", "json", "-o", "-", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert str(folder) not in done.stdout
 
@@ -96,7 +89,7 @@ def test_a_config_that_was_read_is_never_replaced(folder: Path, sample: Callable
     config = folder / "house" / "config.json"
     before = config.read_bytes()
     for model in ("house", "house/config.json"):
-        done = run("report", sample(SAMPLE), "--model", model, "-o", config, "--force", cwd=folder)
+        done = call("report", sample(SAMPLE), "--model", model, "-o", config, "--force", cwd=folder)
         assert (done.returncode, config.read_bytes()) == (1, before)
 
 
@@ -110,13 +103,13 @@ def test_a_report_with_a_model_of_states_only_is_written(folder: Path, sample: C
         "expand": 2,
     }
     (folder / "config.json").write_text(json.dumps(mamba), encoding="utf-8")
-    done = run("report", sample(SAMPLE), "--model", "config.json", "-f", "text", cwd=folder)
+    done = call("report", sample(SAMPLE), "--model", "config.json", "-f", "text", cwd=folder)
     assert done.returncode == 0, done.stderr
 
 
 def test_a_file_that_is_refused_says_the_key_and_what_to_do(folder: Path):
     (folder / "config.json").write_text(json.dumps(LLAMA | {"compress_ratios": [4]}), encoding="utf-8")
-    done = run("models", "show", "config.json", cwd=folder)
+    done = call("models", "show", "config.json", cwd=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert 'config.json: "compress_ratios" may change what the cache holds' in done.stderr
     assert "similar model by its id" in done.stderr
@@ -129,7 +122,7 @@ def test_nothing_raw_reaches_the_terminal(folder: Path):
     (folder / "key.json").write_text(json.dumps(hostile | {f"kv_{evil}": 1}), encoding="utf-8")
     (folder / "value.json").write_text(json.dumps(hostile | {"layer_types": [evil, evil]}), encoding="utf-8")
     for name, code in ((f"{evil}.json", 0), ("key.json", 1), ("value.json", 1), (f"{evil}none.json", 1)):
-        done = run("models", "show", f"./{name}", cwd=folder)
+        done = call("models", "show", f"./{name}", cwd=folder)
         assert done.returncode == code, done.stderr
         assert (done.stdout + done.stderr).replace("\n", "").isprintable()
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from nsysparse.testing import TraceBuilder
-from tests.commands import run
+from tests.commands import call, run
 
 SAMPLE = "synthetic/pd-oneprofile.sqlite"
 
 
 def test_the_main_job(sample: Callable[[str], Path], tmp_path: Path) -> None:
-    done = run("report", sample(SAMPLE), "--link", "ib-ndr", "--model", "llama-3-8b", cwd=tmp_path)
+    done = call("report", sample(SAMPLE), "--link", "ib-ndr", "--model", "llama-3-8b", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     page = tmp_path / "reports" / "pd-oneprofile.html"
     assert done.stderr.splitlines() == ["Wrote reports/pd-oneprofile.html"]
@@ -35,14 +35,14 @@ def test_the_main_job(sample: Callable[[str], Path], tmp_path: Path) -> None:
 def test_our_own_report_is_replaced_and_another_file_is_not(sample: Callable[[str], Path], tmp_path: Path) -> None:
     for name in ("out.html", "out.md", "out.json"):
         target = tmp_path / name
-        assert run("report", sample(SAMPLE), "-o", target, cwd=tmp_path).returncode == 0
-        assert run("report", sample(SAMPLE), "-o", target, cwd=tmp_path).returncode == 0
+        assert call("report", sample(SAMPLE), "-o", target, cwd=tmp_path).returncode == 0
+        assert call("report", sample(SAMPLE), "-o", target, cwd=tmp_path).returncode == 0
         target.write_text("mine", encoding="utf-8")
-        refused = run("report", sample(SAMPLE), "-o", target, cwd=tmp_path)
+        refused = call("report", sample(SAMPLE), "-o", target, cwd=tmp_path)
         assert (refused.returncode, refused.stdout) == (1, "")
         assert "is no report of nsysparse" in refused.stderr
         assert target.read_text(encoding="utf-8") == "mine"
-        assert run("report", sample(SAMPLE), "-o", target, "--force", cwd=tmp_path).returncode == 0
+        assert call("report", sample(SAMPLE), "-o", target, "--force", cwd=tmp_path).returncode == 0
         assert target.read_text(encoding="utf-8") != "mine"
 
 
@@ -52,7 +52,7 @@ def test_what_is_no_plain_file_is_neither_read_nor_replaced(sample: Callable[[st
     pipe = tmp_path / "out.html"
     os.mkfifo(pipe)
     for force in ((), ("--force",)):
-        refused = run("report", sample(SAMPLE), "-o", pipe, *force, cwd=tmp_path)
+        refused = call("report", sample(SAMPLE), "-o", pipe, *force, cwd=tmp_path)
         assert refused.returncode == 1
         assert "is no plain file" in refused.stderr
         assert pipe.is_fifo()
@@ -78,14 +78,14 @@ def test_what_was_read_is_never_replaced(sample: Callable[[str], Path], tmp_path
     for command in (["report"], ["inspect"], ["export", "--frame", "transfers"]):
         form = "csv" if command[0] == "export" else "json"
         for target in ("t.sqlite", "link.json"):
-            refused = run(*command, trace, "-f", form, "-o", target, "--force", cwd=tmp_path)
+            refused = call(*command, trace, "-f", form, "-o", target, "--force", cwd=tmp_path)
             assert (refused.returncode, refused.stdout) == (1, ""), command
             assert "is the trace that was read" in refused.stderr
     assert trace.read_bytes() == before
 
 
 def test_a_folder_is_no_place_for_a_report(sample: Callable[[str], Path], tmp_path: Path) -> None:
-    refused = run("report", sample(SAMPLE), "-o", tmp_path, cwd=tmp_path)
+    refused = call("report", sample(SAMPLE), "-o", tmp_path, cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "is a folder" in refused.stderr
 
@@ -93,13 +93,13 @@ def test_a_folder_is_no_place_for_a_report(sample: Callable[[str], Path], tmp_pa
 def test_one_recording_under_two_names_is_refused(sample: Callable[[str], Path], tmp_path: Path) -> None:
     for name in ("a.sqlite", "b.sqlite"):
         (tmp_path / name).write_bytes(sample(SAMPLE).read_bytes())
-    refused = run("report", "a.sqlite", "b.sqlite", cwd=tmp_path)
+    refused = call("report", "a.sqlite", "b.sqlite", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "b.sqlite and a.sqlite hold the same recording" in refused.stderr
 
 
 def test_json_on_stdout_is_one_object_and_nothing_else(sample: Callable[[str], Path], tmp_path: Path) -> None:
-    done = run("report", sample(SAMPLE), "-f", "json", "-o", "-", cwd=tmp_path)
+    done = call("report", sample(SAMPLE), "-f", "json", "-o", "-", cwd=tmp_path)
     report = json.loads(done.stdout)
     assert done.stderr == ""
     assert report["format_version"] == 1
@@ -120,29 +120,29 @@ def test_the_same_input_gives_the_same_bytes(sample: Callable[[str], Path], tmp_
 
 
 def test_the_suffix_names_the_format(sample: Callable[[str], Path], tmp_path: Path) -> None:
-    run("report", sample(SAMPLE), "-o", "x.md", cwd=tmp_path)
+    call("report", sample(SAMPLE), "-o", "x.md", cwd=tmp_path)
     assert (tmp_path / "x.md").read_text(encoding="utf-8").startswith("<!-- nsysparse:")
-    wrong = run("report", sample(SAMPLE), "-o", "x.pdf", cwd=tmp_path)
+    wrong = call("report", sample(SAMPLE), "-o", "x.pdf", cwd=tmp_path)
     assert wrong.returncode == 2
     assert ".pdf" in wrong.stderr
 
 
 def test_several_traces_get_one_report(sample: Callable[[str], Path], tmp_path: Path) -> None:
-    done = run("report", sample(SAMPLE), sample("synthetic/pd-grouped.sqlite"), cwd=tmp_path)
+    done = call("report", sample(SAMPLE), sample("synthetic/pd-grouped.sqlite"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "reports" / "pd-oneprofile-and-1-more.html").exists()
 
 
 def test_folders_and_patterns_name_their_traces(sample: Callable[[str], Path], tmp_path: Path) -> None:
-    whole = run("report", sample("synthetic"), "-f", "json", "-o", "-", cwd=tmp_path)
-    pattern = run("report", str(sample("synthetic")) + "/*.sqlite", "-f", "json", "-o", "-", cwd=tmp_path)
-    assert len(json.loads(whole.stdout)["traces"]) == len(list(sample("synthetic").glob("*.sqlite"))) == 5
+    whole = call("report", sample("synthetic"), "-f", "json", "-o", "-", cwd=tmp_path)
+    pattern = call("report", str(sample("synthetic")) + "/*.sqlite", "-f", "json", "-o", "-", cwd=tmp_path)
+    assert len(json.loads(whole.stdout)["traces"]) == len(list(sample("synthetic").glob("*.sqlite"))) == 6
     assert whole.stdout == pattern.stdout
 
 
 def test_unknown_names_suggest_the_nearest(sample: Callable[[str], Path], tmp_path: Path) -> None:
     for option, given, nearest in (("--link", "ib-ndrr", "ib-ndr"), ("--model", "llama-3-70", "llama-3-70b")):
-        done = run("report", sample(SAMPLE), option, given, cwd=tmp_path)
+        done = call("report", sample(SAMPLE), option, given, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert nearest in done.stderr
         assert not (tmp_path / "reports").exists()
@@ -150,7 +150,7 @@ def test_unknown_names_suggest_the_nearest(sample: Callable[[str], Path], tmp_pa
 
 def test_a_marketing_total_only_by_its_name(sample: Callable[[str], Path], tmp_path: Path) -> None:
     def peak(link: str) -> float:
-        done = run("report", sample(SAMPLE), "--link", link, "-f", "json", "-o", "-", cwd=tmp_path)
+        done = call("report", sample(SAMPLE), "--link", link, "-f", "json", "-o", "-", cwd=tmp_path)
         return float(json.loads(done.stdout)["links"][0]["peak_gb_s"])
 
     assert peak("nvlink4-h100") == 450
@@ -177,13 +177,16 @@ def bad_inputs(folder: Path, sample: Callable[[str], Path]) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("command", [["report"], ["inspect"], ["export", "--frame", "transfers"]])
-def test_bad_input_is_one_clear_refusal(command: list[str], sample: Callable[[str], Path], tmp_path: Path) -> None:
+def test_bad_input_is_one_clear_refusal(
+    command: list[str], sample: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, work = tmp_path / "in", tmp_path / "work"
     folder.mkdir()
     work.mkdir()
+    monkeypatch.setenv("PATH", "/nonexistent")  # no nsys
     for name, path in bad_inputs(folder, sample).items():
         before = sorted(folder.iterdir())
-        done = run(*command, path, cwd=work, PATH="/nonexistent")
+        done = call(*command, path, cwd=work)
         assert done.returncode == 1, (name, done.stderr)
         assert done.stdout == "", name
         assert 1 <= len(done.stderr.splitlines()) <= 3, (name, done.stderr)
@@ -191,12 +194,12 @@ def test_bad_input_is_one_clear_refusal(command: list[str], sample: Callable[[st
         assert "Traceback" not in done.stderr
         assert list(work.iterdir()) == []
         assert sorted(folder.iterdir()) == before
-    assert "NVTX_EVENTS has no column globalTid" in run(*command, folder / "renamed.sqlite", cwd=work).stderr
-    assert "nsys export" in run(*command, folder / "report.nsys-rep", cwd=work, PATH="/nonexistent").stderr
+    assert "NVTX_EVENTS has no column globalTid" in call(*command, folder / "renamed.sqlite", cwd=work).stderr
+    assert "nsys export" in call(*command, folder / "report.nsys-rep", cwd=work).stderr
 
 
 def test_standard_input_is_refused_as_usage(tmp_path: Path) -> None:
-    done = run("report", "-", cwd=tmp_path)
+    done = call("report", "-", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "standard input" in done.stderr
 
@@ -227,15 +230,15 @@ def test_a_report_of_nsys_is_exported_when_nsys_is_there(sample: Callable[[str],
 
 def test_a_traceback_is_shown_only_when_asked(tmp_path: Path) -> None:
     (tmp_path / "bad.sqlite").write_bytes(b"x")
-    assert "Traceback" not in run("report", "bad.sqlite", "-v", cwd=tmp_path).stderr
+    assert "Traceback" not in call("report", "bad.sqlite", "-v", cwd=tmp_path).stderr
     assert "Traceback" in run("report", "bad.sqlite", "-vv", cwd=tmp_path).stderr
 
 
 def test_quiet_says_nothing_but_errors(sample: Callable[[str], Path], tmp_path: Path) -> None:
-    done = run("report", sample(SAMPLE), "-q", cwd=tmp_path)
+    done = call("report", sample(SAMPLE), "-q", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
-    assert "no such file" in run("report", "missing.sqlite", "-q", cwd=tmp_path).stderr
+    assert "no such file" in call("report", "missing.sqlite", "-q", cwd=tmp_path).stderr
 
 
 @pytest.fixture
@@ -264,7 +267,7 @@ def mixed(tmp_path: Path) -> Path:
 def test_purposes_that_count_and_those_left_out(
     mixed: Path, tmp_path: Path, purpose: str, counted: dict[str, int], left_out: list[tuple[str, str, int]]
 ) -> None:
-    report = json.loads(run("report", mixed, "-f", "json", "-o", "-", "--purpose", purpose, cwd=tmp_path).stdout)
+    report = json.loads(call("report", mixed, "-f", "json", "-o", "-", "--purpose", purpose, cwd=tmp_path).stdout)
     totals = report["totals"]
     assert {name: each["bytes"] for name, each in totals["by_purpose"].items()} == counted
     total = sum(counted.values())
@@ -279,7 +282,7 @@ def test_purposes_that_count_and_those_left_out(
 
 def test_the_page_says_what_counts_though_it_is_other(mixed: Path, tmp_path: Path) -> None:
     told = {
-        purpose: run("report", mixed, "-f", "markdown", "-o", "-", "--purpose", purpose, cwd=tmp_path).stdout
+        purpose: call("report", mixed, "-f", "markdown", "-o", "-", "--purpose", purpose, cwd=tmp_path).stdout
         for purpose in ("kv+unknown", "kv", "all")
     }
     assert "is counted although it is known to be other traffic" in told["all"]
@@ -295,7 +298,7 @@ def test_where_nothing_is_proven_kv_says_what_may_be(tmp_path: Path) -> None:
     for at, text in ((100, "step"), (200, "eplb: move"), (300, "step")):
         thread.push_pop(text, at - 10, at + 50)
         thread.nccl("ncclSend", at, at + 10, communicator=7, nbytes=8, peer=1)
-    done = run("report", builder.write(tmp_path / "t.sqlite"), "-f", "text", "--purpose", "kv", cwd=tmp_path)
+    done = call("report", builder.write(tmp_path / "t.sqlite"), "-f", "text", "--purpose", "kv", cwd=tmp_path)
     assert done.stdout.startswith(
         "No proven KV transfer found: of 3 transfers, 2 may be KV, but nothing proves it, the"
         " others are other traffic (weights/eplb)."
@@ -303,7 +306,7 @@ def test_where_nothing_is_proven_kv_says_what_may_be(tmp_path: Path) -> None:
 
 
 def test_a_purpose_that_does_not_exist_is_refused(mixed: Path, tmp_path: Path) -> None:
-    done = run("report", mixed, "--purpose", "weights", cwd=tmp_path)
+    done = call("report", mixed, "--purpose", "weights", cwd=tmp_path)
     assert done.returncode == 2
     assert "kv+unknown" in done.stderr
 
@@ -315,7 +318,7 @@ def test_whole_graphs_stand_in_the_verdict_with_what_would_show_them(tmp_path: P
     thread.nccl("ncclSend", 100, 110, communicator=7, nbytes=64, peer=1)
     process.kernel("gemm", 200, 300, launch=thread.launch(120, 130))
     process.graph(1000, 2000, launch=thread.launch(900, 910, "cudaGraphLaunch_v10000"))
-    done = run("report", builder.write(tmp_path / "t.sqlite"), "-f", "text", cwd=tmp_path)
+    done = call("report", builder.write(tmp_path / "t.sqlite"), "-f", "text", cwd=tmp_path)
     first = done.stdout.splitlines()[0]
     assert "; rate unknown: no kernel of theirs was recorded: 1 CUDA graph launch was recorded whole" in first
     assert "--cuda-graph-trace=node" in first

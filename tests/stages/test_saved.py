@@ -29,7 +29,7 @@ from nsysparse.saved import file, is_saved, read_saved
 from nsysparse.saved.rules import WORDS
 from nsysparse.sections import build, build_review, build_summary
 
-REPORTS = sorted((Path(__file__).parents[2] / "reports").glob("*.json"))
+REPORTS = sorted((Path(__file__).parents[2] / "reports").glob("[!d]*.json"))  # of one run: those of two are diff-*
 WHOLE: dict[str, Callable[[], Analysis]] = {
     "rich": factories.rich,
     "small": factories.small,
