@@ -101,6 +101,10 @@ if [ ${#bases[@]} -eq 0 ]; then
     fi
     printf '\n\n**Not answered, for want of a base**: %s\n' \
       "$(printf '%s\n' "${gates[@]}" | escaped | sed -e 's/^/<code>/' -e 's/$/<\/code>/' | tr '\n' ' ')" >>"$markdown"
+  elif [ "${GITHUB_EVENT_NAME-}" = pull_request ]; then
+    # A green job must not pass for one whose gates held.
+    annotate warning 'nsysparse: no base' 'There is nothing to compare with: this is a report of one run, and no gate was asked.'
+    printf '\n\n**No base to compare with**: this is a report of one run, and no gate was asked.\n' >>"$markdown"
   fi
 else
   analysed=0 runs=() more=()

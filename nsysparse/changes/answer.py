@@ -47,9 +47,11 @@ def verdict(comparison: Comparison) -> list[Block]:
         tone = "doubt"  # what is not measured any more may have got worse
     figure, of = _figure(comparison)
     blocks: list[Block] = [Callout("verdict", state, found.text, tone, figure, of, _basis(comparison))]
-    notices = {side.notice.message for side in (comparison.base, comparison.candidate) if side.notice}
-    told = [Callout("notice", "synthetic", capitalised(each), "doubt") for each in sorted(notices)]
-    return [*blocks, *told]
+    sides = (("Base", comparison.base), ("Candidate", comparison.candidate))
+    notices = {name: side.notice.message for name, side in sides if side.notice}
+    if len(notices) == len(sides) and len(set(notices.values())) == 1:
+        notices = {"Both": notices["Base"]}
+    return [*blocks, *(Callout("notice", "synthetic", f"{name}: {each}", "doubt") for name, each in notices.items())]
 
 
 def _is_lost(change: Change) -> bool:
@@ -69,11 +71,10 @@ def _figure(comparison: Comparison) -> tuple[str, str]:
 
 def _basis(comparison: Comparison) -> str:
     found = comparison.verdict
+    counts = (found.regressed_count, found.improved_count, found.unchanged_count, found.not_comparable_count)
+    said = zip(counts, ("worse", "better", "unchanged", "not comparable"), strict=True)
     parts = [
-        f"{found.regressed_count:,} worse",
-        f"{found.improved_count:,} better",
-        f"{found.unchanged_count:,} unchanged",
-        f"{found.not_comparable_count:,} not comparable",
+        f"Of {counted(sum(counts), 'deciding value')}: {', '.join(f'{count:,} {word}' for count, word in said)}",
         f"changes count from {comparison.noise * 100:.4g} % on",
     ]
     if comparison.base_run_count > 1:
@@ -128,7 +129,7 @@ def comparability(comparison: Comparison) -> list[Block]:
         return [heading, Paragraph("Nothing else differs: same GPUs, settings, links, layers and requests.")]
     shown, more = remarks_said(comparison, _MOST_LISTED)
     rows = [[Cell(each)] for each in shown]
-    return [heading, Table("What else differs", [Column("What else differs")], rows, "diff-comparability-table", more)]
+    return [heading, Table("Before comparing", [Column("What else differs")], rows, "diff-comparability-table", more)]
 
 
 def remarks_said(comparison: Comparison, most: int) -> tuple[list[str], str]:

@@ -27,6 +27,12 @@ def build(comparison: Comparison) -> list[Block]:
             "diff-verdict",
         ),
         Definition(
+            "Receives within the KV gap",
+            "How long KV was still arriving between the end of a request's prefill and its first decode step: what of"
+            " its transfer nothing of its own hides.",
+            "diff-receives",
+        ),
+        Definition(
             "Mark",
             "+ better, \u2212 worse, ~ changed where neither direction is better, ? cannot be compared.",
             "diff-mark",

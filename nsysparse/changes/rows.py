@@ -50,7 +50,7 @@ def moved_table(
     ]
     has_why = len(columns) > len(_row(shown[0], subject, kind)) if shown else False
     rows = [[*_row(each, subject, kind), *([Cell(capitalised(each.reason))] if has_why else [])] for each in shown]
-    dropped = f"{counted(more, 'more row')} moved less; the JSON output has all." if more else ""
+    dropped = f"{counted(more, 'more row')}; the JSON output has all." if more else ""
     return Table(caption, columns, rows, anchor, dropped)
 
 

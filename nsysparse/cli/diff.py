@@ -1,5 +1,6 @@
 """`nsysparse diff`: two runs, one verdict, and gates for a pipeline."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -16,18 +17,19 @@ from nsysparse.cli.settings import LINES, Configured
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.cli.terminal import as_text
 from nsysparse.comparison import DEFAULT_NOISE, DEFAULT_SAMPLES
-from nsysparse.errors import InputError
+from nsysparse.errors import InputError, UsageError
 from nsysparse.render import FORMATS
 
 if TYPE_CHECKING:
     from nsysparse.comparison import Comparison
 
+_LEAST_BARE = 0.01
+"""A bare number below one percent is as likely meant as a share."""
 EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 
 
 @click.command("diff", cls=Configured)
-@click.argument("base")
-@click.argument("candidate")
+@click.argument("named", nargs=-1, metavar="BASE CANDIDATE")
 @click.option(
     "--base",
     "more_bases",
@@ -73,8 +75,7 @@ EXTENSIONS = {name: known.extension for name, known in FORMATS.items()}
 @click.pass_context
 def command(
     context: click.Context,
-    base: str,
-    candidate: str,
+    named: tuple[str, ...],
     more_bases: tuple[str, ...],
     output_format: str | None,
     output: str | None,
@@ -97,6 +98,7 @@ def command(
     BASE and CANDIDATE are traces, folders or patterns of the traces of one run, or reports that
     `nsysparse report -f json` saved, which compare in no time. Several saved reports as BASE are several runs.
     """
+    base, candidate = _two(named)
     chosen = format_for(output_format, output, EXTENSIONS, "text")
     check_markdown(chosen, {"--max-bytes": max_bytes})
     noise = DEFAULT_NOISE if noise_floor is None else _noise(noise_floor)
@@ -123,17 +125,36 @@ def command(
         content = summary if to_screen else _rendered(comparison, chosen, room(max_bytes))
     read = [path for run in (*bases, *runs) for path in run.paths]
     inputs = [*read, *map(Path, (base, candidate, *more_bases)), *files_of(options)]
-    write(content, target, force=force, inputs=inputs)
+    if to_screen:
+        click.echo(content, nl=False)  # names are neutral in it, and its colours are ours
+    else:
+        write(content, target, force=force, inputs=inputs)
     if target is not None:
         click.echo(summary, nl=False)
         say(f"Wrote {target}")
     hold(comparison.gates)
 
 
+def _two(named: Sequence[str]) -> tuple[str, str]:
+    """The base and the candidate."""
+    if len(named) == 2:  # noqa: PLR2004 (a comparison is of two)
+        return named[0], named[1]
+    if len(named) < 2:  # noqa: PLR2004
+        raise UsageError("diff compares two runs: BASE and CANDIDATE.", "`nsysparse diff --help` shows how.")
+    raise UsageError(
+        f"diff compares two runs, and {len(named):,} are named.",
+        "Put a pattern in quotes, so that it stays one; name more base runs with --base.",
+    )
+
+
 def _noise(given: str) -> float:
     """Percent, with or without the sign: a bare number could be taken for a share, so it says what it is."""
-    number = given if given.strip().endswith("%") else f"{given}%"
-    return part_of_one("--noise-floor", number, example="5%")
+    is_bare = not given.strip().endswith("%")
+    share = part_of_one("--noise-floor", f"{given}%" if is_bare else given, example="5%")
+    if is_bare and share < _LEAST_BARE:
+        said = f"Say {given}%, or for the share {share * 1e4:g}%."
+        raise UsageError(f"--noise-floor {given}: percent, or a share?", said)
+    return share
 
 
 def _rendered(comparison: "Comparison", chosen: str, max_bytes: int) -> str:

@@ -31,7 +31,7 @@ def hold(gates: Sequence["Gate"]) -> None:
         raise GateFailed(f"{failed}.")
     if unanswered:
         raise GateUnanswered(
-            f"{unanswered}.", "The comparison says what was missing; `nsysparse inspect TRACE` says how to record it."
+            f"{unanswered}.", "The report of either run says what would change that, and `nsysparse inspect TRACE`."
         )
 
 

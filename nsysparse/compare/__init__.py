@@ -4,7 +4,8 @@ measures   what can be compared, and how it is read from an analysis
 matching   which file, link and request of one run is which of the other
 judging    whether a change counts
 rows       changes of links, layers and requests; axes: what is drawn of both
-notes      what differs beside the transfers; prompts: whether both were asked for the like
+notes      what differs beside the transfers
+prompts    whether both were asked for the like, alike: whether both moved it
 gates      conditions under which the comparison fails
 outcome    the one answer
 """
@@ -15,15 +16,16 @@ from dataclasses import replace
 from nsysparse import __version__
 from nsysparse.analysis import Analysis
 from nsysparse.compare import axes
+from nsysparse.compare.alike import rates_are_of_the_like
 from nsysparse.compare.gates import Condition, answer, parse
 from nsysparse.compare.judging import Rules
 from nsysparse.compare.matching import busiest_differ, links_of, match_links, match_requests, match_traces
-from nsysparse.compare.measures import RUN
+from nsysparse.compare.measures import RATE, RUN
 from nsysparse.compare.notes import remarks
 from nsysparse.compare.outcome import outcome
 from nsysparse.compare.prompts import prompt_lengths_apart
-from nsysparse.compare.rows import is_unknown, moved, of_layers, of_links, of_requests, of_run
-from nsysparse.comparison import Change, Compared, Comparison, Requests, Side
+from nsysparse.compare.rows import moved, of_layers, of_links, of_requests, of_run
+from nsysparse.comparison import NOT_COMPARABLE, Change, Compared, Comparison, Requests, Side
 
 __all__ = ["Condition", "Rules", "compare", "parse"]
 
@@ -57,6 +59,8 @@ def compare(
     run = of_run(bases, candidate, rules, other_busiest=busiest)
     if any(prompt_lengths_apart(base, candidate, rules.noise) for base in bases):
         run = [replace(each, decides=each.decides and not RUN[each.metric].of_requests) for each in run]
+    if not rates_are_of_the_like(bases, candidate, partners):
+        run, links, layers = (_undecided(rows) for rows in (run, links, layers))
     found = outcome(run, links, layers, requests, is_same=all(base == candidate for base in bases))
     named = dict.fromkeys(each.metric for each in conditions if each.scope == "run")
     scopes = {each.scope for each in conditions}
@@ -89,12 +93,21 @@ def compare(
             len(match.ids),
             moved(requests, rules.noise),
         ),
-        compared=Compared(*(sum(not is_unknown(each) for each in rows) for rows in (run, links, layers, requests))),
+        compared=Compared(*(_compared(rows) for rows in (run, links, layers, requests))),
         spreads=axes.spreads(first, candidate),
         link_pairs=axes.link_pairs(partners, theirs),
         layer_curves=axes.layer_curves(first, candidate),
         cells=axes.cells(first, candidate, match),
     )
+
+
+def _undecided(changes: Sequence[Change]) -> list[Change]:
+    """The same changes, of which no rate decides: something else alone would explain it."""
+    return [replace(each, decides=each.decides and each.unit != RATE) for each in changes]
+
+
+def _compared(changes: Sequence[Change]) -> int:
+    return sum(each.verdict != NOT_COMPARABLE for each in changes)
 
 
 def _common(matched: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:

@@ -68,7 +68,8 @@ def parse(expression: str) -> Condition:
         return Condition(shown, "verdict")
     found = _FORM.fullmatch(expression)
     if found is None:
-        raise UsageError(f"--fail-on {shown}: is no condition.", _EXAMPLES)
+        guess = f" Did you mean {REGRESSED}?" if get_close_matches(shown, [REGRESSED]) else ""
+        raise UsageError(f"--fail-on {shown or repr('')}: is no condition.{guess}", _EXAMPLES)
     named, comparison, sign, number, unit = found.groups()
     scope, metric, of = _metric(named, shown)
     is_change = bool(sign)

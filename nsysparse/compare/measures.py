@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from nsysparse.analysis import Analysis, Distribution, Layer, Link, PromptBucket, Request
 from nsysparse.compare.readings import Reading, unknown
-from nsysparse.doubts import doubt_ms
+from nsysparse.doubts import MISSING, doubt_ms
 from nsysparse.headline import busiest
 from nsysparse.idling import idle_for_kv
 from nsysparse.units import NS_PER_MS
@@ -20,7 +20,7 @@ HIGHER, LOWER, NEITHER = "higher", "lower", "neither"
 RATE, TIME, SHARE, BYTES, COUNT = "GB/s", "ms", "share", "B", ""
 
 # Floors: what a recording does not tell apart, whatever the runs did.
-_DEVICES_MS = 0.03
+DEVICES_MS = 0.03
 """Clocks of two devices of one file are up to 30 us apart."""
 _STEP_MS = 0.05
 """Steps and their launches jitter by tens of microseconds between runs of the same code."""
@@ -77,8 +77,8 @@ FAMILIES = (
     Family("wire_gb_s", "Wire rate", RATE, HIGHER, _RATE_FLOOR, ("p50", "p10"), ("p50", "p10")),
     Family("kernel_gb_s", "Kernel rate, waiting included", RATE, HIGHER, _RATE_FLOOR),
     Family("delivered_gb_s", "Delivered rate", RATE, HIGHER, _RATE_FLOOR),
-    Family("peer_wait_ms", "Peer wait of a movement", TIME, LOWER, _DEVICES_MS, ("p50", "p90"), ("p50",)),
-    Family("exposed_ms", "Exposed time of a movement", TIME, LOWER, _DEVICES_MS),
+    Family("peer_wait_ms", "Peer wait of a movement", TIME, LOWER, DEVICES_MS, ("p50", "p90"), ("p50",)),
+    Family("exposed_ms", "Exposed time of a movement", TIME, LOWER, DEVICES_MS),
     Family("exposed_to_request_ms", "Receives within the KV gap", TIME, LOWER, _STEP_MS, ("p50",), ("p50",), True),
     Family("kv_gap_ms", "KV gap", TIME, LOWER, _STEP_MS, ("p50", "p99"), ("p50", "p99"), True),
     Family("kv_gap_share", "KV gap share", SHARE, LOWER, _SHARE_FLOOR, ("p50", "p90"), ("p50",), True),
@@ -275,8 +275,8 @@ def _size(layer: Layer) -> Reading:
 LAYERS: tuple[Measure[Layer], ...] = (
     Measure("wire_gb_s.p50", "Wire rate, p50", RATE, HIGHER, _RATE_FLOOR, _layer_rate("wire_gb_s"), decides=True),
     Measure("kernel_gb_s.p50", "Kernel rate, p50", RATE, HIGHER, _RATE_FLOOR, _layer_rate("kernel_gb_s")),
-    Measure("peer_wait_ms.mean", "Peer wait of a movement, mean", TIME, LOWER, _DEVICES_MS, _wait),
-    Measure("exposed_ms.mean", "Exposed time of a movement, mean", TIME, LOWER, _DEVICES_MS, _exposed),
+    Measure("peer_wait_ms.mean", "Peer wait of a movement, mean", TIME, LOWER, DEVICES_MS, _wait),
+    Measure("exposed_ms.mean", "Exposed time of a movement, mean", TIME, LOWER, DEVICES_MS, _exposed),
     Measure("message_bytes.mean", "Message size, mean", BYTES, NEITHER, 0.0, _size),
 )
 
@@ -285,7 +285,7 @@ def _of_request(field: str) -> Callable[[Request], Reading]:
     def read(request: Request) -> Reading:
         value: int | None = getattr(request, field)
         if value is None:
-            return unknown(request.missing or "not known of this request")
+            return unknown(MISSING.get(request.missing, "not known of this request"))
         like = (request.ttft_convention or "") if field == "ttft_ns" else ""
         return Reading(value / NS_PER_MS, doubt=request.uncertainties.get(field, 0) / NS_PER_MS, like=like)
 

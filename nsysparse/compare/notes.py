@@ -4,18 +4,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nsysparse.analysis import Analysis, Setting
+from nsysparse.compare.alike import median_sizes, no_link_in_common, sizes_apart
 from nsysparse.compare.matching import BY_ID, Partners, RequestMatch, Traces
+from nsysparse.compare.measures import DEVICES_MS
 from nsysparse.compare.prompts import prompt_lengths_apart
 from nsysparse.compare.wording import called, quoted
 from nsysparse.comparison import Remark
-from nsysparse.units import counted, human_bytes, human_share
+from nsysparse.units import NS_PER_MS, counted, human_bytes, human_ns, human_share
 
 _SETTINGS = {
     "model": "--model", "tp": "--tp", "kv_dtype": "--kv-dtype", "wire_dtype": "--wire-dtype", "link": "--link",
     "peak_gb_s": "--peak", "box": "--box", "measured": "--measured", "purpose": "--purpose", "ttft": "--ttft",
     "clock": "--clock", "utc_error_ms": "--utc-error", "layers": "--layers", "nccl_buffsize": "--nccl-buffsize",
     "overlap_attribution": "--overlap-attribution", "normalize_request": "--normalize-request",
-    "request_pattern": "--request-pattern", "presets": "--preset",
+    "request_pattern": "--request-pattern", "presets": "Presets that spoke",
 }  # fmt: skip
 """Settings that change what is compared, by the options that set them."""
 _MOST_LISTED = 3
@@ -43,15 +45,32 @@ def remarks(
     """
     base = bases[0]
     return (
+        *_copies(bases, candidate),
         *_kinds(base, candidate),
         *_asked(base, candidate),
         *_matched(traces, partners),
         *_shapes(base, candidate),
         *_work(base, candidate, match),
         *_prompts(bases, candidate, noise),
-        *_sizes(base, candidate, noise),
+        *_sizes(bases, candidate, noise),
+        *_device_clocks(base, candidate, noise),
         *_known(base, candidate),
     )
+
+
+def _copies(bases: Sequence[Analysis], candidate: Analysis) -> Iterator[Remark]:
+    """Runs that are one and the same, under whatever names: of several base runs they make the spread a lie."""
+    if len(bases) == 1:
+        return
+    twice = sum(base in bases[:place] for place, base in enumerate(bases))
+    if twice:
+        yield Remark(
+            "base-runs-alike", f"{twice:,} of {len(bases):,} base runs repeat another, so less is noise than seems"
+        )
+    if candidate in bases:
+        yield Remark(
+            "candidate-among-bases", "the candidate is one of the base runs, so what it changed passes for noise"
+        )
 
 
 def _differ(code: str, what: str, base: object, candidate: object) -> Iterator[Remark]:
@@ -91,7 +110,7 @@ def _asked(base: Analysis, candidate: Analysis) -> Iterator[Remark]:
 def _value(setting: Setting | None) -> str:
     value = None if setting is None else setting.value
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
+        return " + ".join(map(str, value)) or "none"
     return "not told" if value is None else str(value)
 
 
@@ -108,6 +127,8 @@ def _matched(traces: Traces, partners: Partners) -> Iterator[Remark]:
             f"{called(before.label)} ({called(before.transport)}) is {called(after.label)} ({called(after.transport)})"
         )
         yield Remark("links-moved", f"links matched over {what}: {said}")
+    if no_link_in_common(partners):
+        yield Remark("no-link-in-common", "no link of one run is one of the other, so rates do not decide")
     for where, links in (("base", partners.only_base), ("the candidate", partners.only_candidate)):
         if links:
             yield Remark("links-of-one", f"only {where} has {_some([ends.label for ends in links])}")
@@ -154,16 +175,38 @@ def _prompts(bases: Sequence[Analysis], candidate: Analysis, noise: float) -> It
             return
 
 
-def _sizes(base: Analysis, candidate: Analysis, noise: float) -> Iterator[Remark]:
-    """How much a message carried."""
-    sizes = [found.p50 if (found := each.summary.get("message_bytes")) else None for each in (base, candidate)]
-    known = [size for size in sizes if size is not None]
-    if len(known) == len(sizes) and max(known) - min(known) > noise * max(known):
-        said = [human_bytes(round(size)) for size in known]
+def _sizes(bases: Sequence[Analysis], candidate: Analysis, noise: float) -> Iterator[Remark]:
+    """Where messages differ in size from those of any base run, of the one furthest off."""
+    found = [sizes for base in bases if (sizes := median_sizes(base, candidate))]
+    ours, theirs = max(found, key=lambda sizes: max(sizes) / (min(sizes) or 1), default=(0.0, 0.0))
+    if abs(ours - theirs) <= noise * max(ours, theirs):
+        return
+    what = "larger ones are faster"
+    if any(sizes_apart(base, candidate) for base in bases):
+        what += ", so rates do not decide"
+    said = [human_bytes(round(size)) for size in (ours, theirs)]
+    yield Remark("message-sizes", f"messages have {said[0]} in the median in base, {said[1]} in the candidate: {what}")
+
+
+def _device_clocks(base: Analysis, candidate: Analysis, noise: float) -> Iterator[Remark]:
+    """How far the clocks of two devices alone may move the wire rate of messages as short as these."""
+    took = [took for each in (base, candidate) if (took := _wire_ms(each))]
+    apart = DEVICES_MS / min(took) if took else 0.0
+    if apart > noise:
         yield Remark(
-            "message-sizes",
-            f"messages have {said[0]} in the median in base, {said[1]} in the candidate: larger ones are faster",
+            "device-clocks",
+            f"a message takes {human_ns(round(min(took) * NS_PER_MS))}: clocks of two devices, which may be 30 \u00b5s"
+            f" apart, move wire rates by up to {human_share(min(apart, 1.0))} from run to run, in all layers alike",
         )
+
+
+def _wire_ms(analysis: Analysis) -> float | None:
+    """How long the median message is on the wire between two devices; None where that is not known."""
+    rate, size = analysis.summary.get("wire_gb_s"), analysis.summary.get("message_bytes")
+    between = any(link.transport == "nccl" and link.src != link.dst for link in analysis.links)
+    if not between or rate is None or size is None or not rate.p50 or size.p50 is None:
+        return None
+    return size.p50 / rate.p50 / NS_PER_MS
 
 
 def _known(base: Analysis, candidate: Analysis) -> Iterator[Remark]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from nsysparse.compare.measures import title_of
-from nsysparse.compare.wording import both, called, percent, relative
+from nsysparse.compare.wording import amount, both, called, percent, relative
 from nsysparse.comparison import (
     IMPROVED,
     MIXED,
@@ -68,9 +68,8 @@ def _text(
     is_same: bool,
 ) -> str:
     if state == NOT_COMPARABLE:
-        why = next((each.reason for each in run if each.decides and each.reason), "nothing was measured in both")
         what = "Both sides are the same analysis, and nothing in it can be" if is_same else "The runs cannot be"
-        return f"{what} compared: {why}."
+        return f"{what} compared: {_why(run)}."
     if is_same:
         return "Nothing changed: both sides are the same analysis."
     if state == UNCHANGED:
@@ -81,9 +80,23 @@ def _text(
     )
     lost = counts[NOT_COMPARABLE]
     more = f" {counted(lost, 'deciding value')} could not be compared." if lost > sum(counts.values()) / 2 else ""
+    gap = _gap(run)
     if state == MIXED:
-        return f"Transfer got worse in part ({worse}) and better in part ({better}).{more}"
-    return f"Transfer {state}: {worse or better}.{more}"
+        return f"Transfer got worse in part ({worse}) and better in part ({better}).{gap}{more}"
+    return f"Transfer {state}: {worse or better}.{gap}{more}"
+
+
+def _why(run: Sequence[Change]) -> str:
+    """Why the first value that would decide does not, in its shortest words; its row has all of them."""
+    first = next((each for each in run if each.decides and each.reason), None)
+    return "nothing was measured in both" if first is None else f"{_named(first)} {first.reason.partition(': ')[0]}"
+
+
+def _gap(run: Sequence[Change]) -> str:
+    """What users feel of it, where that stayed: a slower wire may hide in slack today."""
+    gap = next((each for each in run if each.metric == "kv_gap_ms.p50"), None)
+    is_known = gap is not None and gap.verdict == UNCHANGED and not gap.reason
+    return "" if gap is None or not is_known else f" The KV gap did not move: {amount(gap.candidate, gap.unit)}."
 
 
 def _clauses(

@@ -120,13 +120,13 @@ def _rows(
         measures = (known or measures)[:1]
     found = []
     for measure in measures:
-        before = [_read(measure, base, "base") for base in bases]
-        found.append(judge(label, measure, before, _read(measure, candidate, "the candidate"), rules))
+        before = [_read(measure, base) for base in bases]
+        found.append(judge(label, measure, before, _read(measure, candidate), rules))
     return found
 
 
-def _read(measure: Measure[Subject], subject: Subject | None, where: str) -> Reading:
-    return unknown(f"{where} has none") if subject is None else measure.read(subject)
+def _read(measure: Measure[Subject], subject: Subject | None) -> Reading:
+    return unknown("there is none") if subject is None else measure.read(subject)
 
 
 def moved(changes: Iterable[Change], noise: float) -> tuple[Change, ...]:

@@ -52,7 +52,8 @@ def percent(change: float | None) -> str:
     if change is None or change in (float("inf"), float("-inf")):
         return ""
     if change + 1 >= _FACTOR:
-        return f"\u00d7{significant(change + 1)}"
+        ratio = change + 1
+        return f"\u00d7{ratio:,.0f}" if ratio >= _FACTOR**2 else f"\u00d7{significant(ratio)}"
     if abs(change) < _SAME:
         return "0 %" if not change else f"{'+' if change > 0 else _MINUS}<0.1 %"
     return f"{'+' if change > 0 else _MINUS}{abs(change) * 100:,.1f} %"

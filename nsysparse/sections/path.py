@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from nsysparse.analysis import DECODE_FIRST, PREFILL_FIRST, Analysis, Distribution, PromptBucket, Request
 from nsysparse.document import Abstention, Block, Cell, Heading, Paragraph, Table
-from nsysparse.doubts import doubt_ms
+from nsysparse.doubts import MISSING, doubt_ms
 from nsysparse.sections import waterfall
 from nsysparse.sections.cells import Filled, doubtful, names, numbers, shares, table, texts
 from nsysparse.sections.requests import gap_shares, states
@@ -35,13 +35,6 @@ BLAMES = {
     "scheduler": "the decode scheduler",
 }
 """What most of a gap is made of, in words."""
-_MISSING = {
-    "no-prefill-step": "no prefill step names it",
-    "no-decode-step": "no decode step names it",
-    "cut": "cut by the capture",
-    "clocks": "clocks of two files not aligned",
-    "contradiction": "its decode seems to begin before its prefill ends",
-}
 
 
 def build(analysis: Analysis) -> list[Block]:
@@ -88,7 +81,7 @@ def _doubts(analysis: Analysis) -> list[str]:
         if request.missing:
             lacking[request.missing] = lacking.get(request.missing, 0) + 1
     if lacking:
-        parts = [f"{counted(count, 'request')}: {_MISSING.get(name, name)}" for name, count in sorted(lacking.items())]
+        parts = [f"{counted(count, 'request')}: {MISSING.get(name, name)}" for name, count in sorted(lacking.items())]
         found.append(f"Not judged: {'; '.join(parts)}.")
     if any(request.path_basis == "prefill-start" for request in analysis.requests):
         found.append("Where a request's arrival is not recorded, its way begins with its prefill, without its queue.")

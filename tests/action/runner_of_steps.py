@@ -86,6 +86,7 @@ def run_action(
         "RUNNER_TEMP": str(runner / "temp"),
         "GITHUB_ACTION_PATH": str(ROOT),
         "GITHUB_EVENT_PATH": str(runner / "event.json"),
+        "GITHUB_EVENT_NAME": os.environ.get("GITHUB_EVENT_NAME", "push"),
         "GITHUB_REPOSITORY": "acme/server",
         "GITHUB_SERVER_URL": "https://github.example",
         "GITHUB_RUN_ID": "7",

@@ -98,6 +98,15 @@ def test_without_a_base_the_candidate_is_reported_on(job: Job, github: GitHub) -
     assert "KV gap is 5.1 %" in github.comments[0]["body"]
 
 
+def test_a_pull_request_without_a_base_says_that_no_gate_was_asked(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
+    run = job(base="", candidate="candidate.json")
+
+    assert run.failed == []
+    assert "::warning title=nsysparse%3A no base::" in run.steps["Run nsysparse"].log
+    assert "**No base to compare with**" in run.steps["Write the summary"].summary
+
+
 def test_a_report_over_its_threshold_fails_last(job: Job) -> None:
     run = job(base="", candidate=str(SAMPLE), args="--threshold=1%", fail_over_threshold="true")
 

@@ -10,6 +10,7 @@ from nsysparse.analysis import Analysis, Cell, Distribution, Layer, PromptBucket
 from nsysparse.compare import Rules, compare, parse
 from nsysparse.comparison import Change, Comparison
 
+STAYED = "The KV gap did not move: 20.9 ms."
 MIRROR = {"improved": "regressed", "regressed": "improved"}
 
 
@@ -33,7 +34,7 @@ def metric(comparison: Comparison, name: str) -> Change:
 def test_nothing_differs_from_itself(make: Callable[[], Analysis]) -> None:
     found = compare([make()], make())
     assert (found.links, found.layers, found.requests.rows) == ((), (), ())
-    assert {each.code for each in found.comparability} <= {"bounds", "requests"}
+    assert {each.code for each in found.comparability} <= {"bounds", "requests", "device-clocks"}
     assert {each.verdict for each in found.metrics} <= {"unchanged", "not-comparable"}
     assert found.verdict.state in ("unchanged", "not-comparable")
     is_known = found.verdict.state == "unchanged"
@@ -48,7 +49,7 @@ def test_a_slower_wire_is_a_regression_and_its_mirror_an_improvement() -> None:
     assert (there.verdict.state, back.verdict.state) == ("regressed", "improved")
     assert (there.verdict.regressed_count, back.verdict.improved_count) == (2, 2)  # p50 and p10 decide
     p50, p10 = "39.5 \u2192 31.6 GB/s (\u221220.0 %)", "17.0 \u2192 13.6 GB/s (\u221220.0 %)"
-    assert there.verdict.text == f"Transfer regressed: wire rate p50 {p50}; wire rate p10 {p10}."
+    assert there.verdict.text == f"Transfer regressed: wire rate p50 {p50}; wire rate p10 {p10}. {STAYED}"
     for ours, theirs in zip(there.metrics, back.metrics, strict=True):
         assert theirs.verdict == MIRROR.get(ours.verdict, ours.verdict)
         assert theirs.delta == (None if ours.delta is None else -ours.delta)
@@ -83,7 +84,7 @@ def test_layers_that_lost_rate_are_named_and_no_others() -> None:
     found = compare([base], slow_layers(base, range(10, 21), 0.8), conditions=[parse("layer.wire_gb_s.p50<-10%")])
     assert {int(each.subject) for each in found.layers} == set(range(10, 21))
     assert {each.verdict for each in found.layers} == {"regressed"}
-    assert found.verdict.text == "Transfer regressed: wire rate of layers 10\u201320 by \u221220.0 %."
+    assert found.verdict.text == f"Transfer regressed: wire rate of layers 10\u201320 by \u221220.0 %. {STAYED}"
     assert found.gates[0].passed is False
 
 
@@ -93,7 +94,7 @@ def test_layers_that_lost_more_and_less_are_said_from_least_to_most() -> None:
     for least, most in ((0.75, 0.8), (0.8, 0.75)):
         found = compare([base], slow_layers(slow_layers(base, range(3, 4), least), range(4, 5), most))
         ends = "\u221220.0 % to \u221225.0 %"
-        assert found.verdict.text == f"Transfer regressed: wire rate of layers 3\u20134 by {ends}."
+        assert found.verdict.text == f"Transfer regressed: wire rate of layers 3\u20134 by {ends}. {STAYED}"
 
 
 def test_other_layers_are_not_comparable_and_said_once() -> None:
@@ -104,7 +105,7 @@ def test_other_layers_are_not_comparable_and_said_once() -> None:
         "Layers: 4 in base, 6 in the candidate; 4 are compared"
     ]
     alone = [each for each in found.layers if each.subject in ("4", "5")]
-    assert {(each.verdict, each.reason) for each in alone} == {("not-comparable", "unknown in base: base has none")}
+    assert {(each.verdict, each.reason) for each in alone} == {("not-comparable", "unknown in base: there is none")}
     assert len(alone) == 2
 
 
@@ -377,3 +378,47 @@ def test_too_few_observations_are_not_compared_and_no_row_where_nothing_moved() 
     slower = compare([few], with_summary(few, wire_gb_s=0.5))
     assert metric(slower, "wire_gb_s.p50").reason.startswith("too few observations (3 in base, 3 in the candidate")
     assert compare([few], with_summary(few, wire_gb_s=0.5), Rules(min_samples=3)).verdict.state == "regressed"
+
+
+def test_rates_of_messages_of_another_size_do_not_decide() -> None:
+    """Half the bytes a message, as of an 8-bit cache: each is slower, and nobody waits longer."""
+    base = factories.rich()
+    halved = with_summary(base, message_bytes=0.5, wire_gb_s=0.8)
+    found = compare([base], halved, conditions=[parse("wire_gb_s.p50<-5%")])
+    assert metric(found, "wire_gb_s.p50").verdict == "regressed"
+    assert not any(each.decides for each in (*found.metrics, *found.layers, *found.links) if each.unit == "GB/s")
+    assert found.verdict.state == "unchanged"
+    assert found.gates[0].passed is False  # who asks for the rate is answered
+    said = {each.code: each.message for each in found.comparability}["message-sizes"]
+    assert said.endswith("larger ones are faster, so rates do not decide")
+    closer = compare([base], with_summary(base, message_bytes=0.8, wire_gb_s=0.8))
+    assert closer.verdict.state == "regressed"
+
+
+def test_runs_without_a_link_in_common_have_no_rate_that_decides() -> None:
+    base = factories.rich()
+    other = replace(
+        with_summary(base, wire_gb_s=8.0),
+        links=tuple(replace(each, src="x", dst="y", link_key="x->y", transport="nixl") for each in base.links[:1]),
+    )
+    found = compare([base], other)
+    assert "no-link-in-common" in {each.code for each in found.comparability}
+    assert not any(each.decides for each in found.metrics if each.unit == "GB/s")
+    assert found.verdict.state == "unchanged"
+
+
+def test_clocks_of_two_devices_are_said_where_messages_are_short() -> None:
+    """16 MB at 39.5 GB/s take 405 us: 30 of them are 7.4 %."""
+    base = factories.rich()
+    codes = {each.code: each.message for each in compare([base], base).comparability}
+    assert "7.4 %" in codes["device-clocks"]
+    longer = with_summary(base, message_bytes=4.0)
+    assert "device-clocks" not in {each.code for each in compare([longer], longer).comparability}
+
+
+def test_a_gap_that_clocks_leave_open_is_not_said_to_have_stayed() -> None:
+    base = factories.rich()
+    other = with_summary(base, wire_gb_s=0.8, kv_gap_ms=1.07)  # 1.5 ms more, and clocks are 4 ms apart
+    gap = metric(compare([base], other), "kv_gap_ms.p50")
+    assert (gap.verdict, gap.floor_basis) == ("unchanged", "clocks")
+    assert "did not move" not in compare([base], other).verdict.text
