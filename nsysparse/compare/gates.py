@@ -18,6 +18,7 @@ from nsysparse.compare.measures import LAYERS, LINKS, RUN, SHARE, STATISTICS, Me
 from nsysparse.compare.wording import amount, both, called, difference, percent
 from nsysparse.comparison import IMPROVED, MIXED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change, Gate, Outcome
 from nsysparse.errors import UsageError
+from nsysparse.units import counted
 
 _FORM = re.compile(r"\s*([\w.]+)\s*(<=|>=|<|>)\s*([+\u2212-]?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(%|[A-Za-z/]*)\s*")
 _EXAMPLES = "Say for instance 'wire_gb_s.p50<-5%', 'kv_gap_ms.p99>+10%', 'kv_gap_share.p90>0.20' or 'regressed'."
@@ -133,7 +134,9 @@ def answer(condition: Condition, changes: Sequence[Change], outcome: Outcome, ru
         lost = next((each for each in changes if _is_lost(each, rules)), None)
         if passed and lost is not None:
             return Gate(condition.expression, None, None, f"{RUN[lost.metric].title}: {lost.reason}")
-        return Gate(condition.expression, None, passed, "" if passed else outcome.text)
+        worse = f"{counted(outcome.regressed_count, 'deciding value')} worse"
+        reason = {True: "", False: worse, None: outcome.text}[passed]
+        return Gate(condition.expression, None, passed, reason)
     answers = [_answer(condition, change, rules) for change in changes]
     if not answers:
         return Gate(condition.expression, None, None, f"there is no {condition.scope} to ask it of")

@@ -1,8 +1,12 @@
 """`nsysparse diff` as people run it: the answer, the gates' exit codes, and saved reports that cost little."""
 
+import contextlib
 import json
 import os
+import pty
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -105,7 +109,7 @@ def test_a_regression_that_hides_in_slack_fails_its_gate(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("gates", "code", "said"),
     [
-        (["regressed"], 3, "1 gate failed: regressed (Transfer regressed"),
+        (["regressed"], 3, "1 gate failed: regressed (14 deciding values worse)."),
         (["ttft_ms.p50>+5%"], 4, "1 gate cannot be answered: ttft_ms.p50>+5% (unknown in both: "),
         (["ttft_ms.p50>+5%", "regressed"], 3, "1 gate failed: regressed"),
         (["wire_gb_s.p50<-50%"], 0, ""),
@@ -260,3 +264,28 @@ def test_comparisons_are_valid_by_the_schema(make: Callable[[], Analysis], tmp_p
     for pair in (("base.json", "other.json"), ("other.json", "base.json")):
         done = call("diff", *pair, "-f", "json", "--fail-on", "wire_gb_s.p50>1", cwd=tmp_path)
         jsonschema.Draft202012Validator(schema).validate(json.loads(done.stdout))
+
+
+def on_screen(folder: Path, **environment: str) -> str:
+    """What comes to a terminal behind stdout."""
+    main, side = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nsysparse", "diff", "base.json", "slow.json", "-q"],
+        cwd=folder, stdout=side, stderr=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm", **environment},
+    )  # fmt: skip
+    os.close(side)
+    told = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while read := os.read(main, 65536):
+            told += read
+    os.close(main)
+    assert process.wait() == 0
+    return told.decode()
+
+
+def test_a_terminal_gets_colours_and_whoever_wants_none_gets_none(saved: Path) -> None:
+    coloured = on_screen(saved)
+    assert coloured.startswith("\x1b[1;31mTransfer regressed: ")
+    assert "\u27e8" not in coloured  # escapes that stand as text are names' alone
+    for plain in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in on_screen(saved, **plain)
