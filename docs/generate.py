@@ -21,7 +21,9 @@ from nsysparse.capture.loader import engines, options
 from nsysparse.cli import cli, keys
 from nsysparse.cli.export import FRAMES
 from nsysparse.cli.settings import Configured
-from nsysparse.compare.measures import FAMILIES, LAYERS, LINKS, SINGLE, STATISTICS
+from nsysparse.compare.measures import STATISTICS
+from nsysparse.compare.of_parts import LAYERS, LINKS
+from nsysparse.compare.of_run import FAMILIES, SINGLE
 from nsysparse.metrics.warnings import MESSAGES
 from nsysparse.presets.loader import FIELDS, KINDS, Preset, Rule, builtin, builtin_rules
 from nsysparse.source import schema

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from nsysparse.compare.measures import title_of
+from nsysparse.compare.of_parts import title_of
 from nsysparse.compare.wording import amount, difference, percent, relative
 from nsysparse.comparison import CHANGED, IMPROVED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change
 from nsysparse.document import Cell, CellKind, Column, Table, Tone

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from nsysparse.analysis import Distribution
 from nsysparse.changes.rows import TONES
-from nsysparse.compare.measures import TITLES
+from nsysparse.compare.of_run import TITLES
 from nsysparse.compare.wording import amount, percent, relative
 from nsysparse.comparison import Change, Comparison, Spread
 from nsysparse.document import Range, RangeRow

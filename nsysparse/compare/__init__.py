@@ -1,6 +1,6 @@
 """Two runs held against each other: what changed, by how much, and whether that is more than noise.
 
-measures   what can be compared, and how it is read from an analysis
+measures   what can be compared: of_run, of_parts; taking: how it is read from an analysis
 matching   which file, link and request of one run is which of the other
 judging    whether a change counts
 rows       changes of links, layers and requests; axes: what is drawn of both
@@ -20,8 +20,9 @@ from nsysparse.compare.alike import rates_are_of_the_like
 from nsysparse.compare.gates import Condition, answer, parse
 from nsysparse.compare.judging import Rules
 from nsysparse.compare.matching import busiest_differ, links_of, match_links, match_requests, match_traces
-from nsysparse.compare.measures import RATE, RUN
+from nsysparse.compare.measures import RATE
 from nsysparse.compare.notes import remarks
+from nsysparse.compare.of_run import RUN
 from nsysparse.compare.outcome import outcome
 from nsysparse.compare.prompts import prompt_lengths_apart
 from nsysparse.compare.rows import moved, of_layers, of_links, of_requests, of_run

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from nsysparse.analysis import Analysis, Link
 from nsysparse.compare.matching import BY_ID, BY_LENGTH, Ends, Partners, RequestMatch, link_labels
-from nsysparse.compare.measures import DRAWN, LAYERS, UNITS
+from nsysparse.compare.of_parts import LAYERS
+from nsysparse.compare.of_run import DRAWN, UNITS
 from nsysparse.comparison import Cells, LayerCurve, LinkPair, LinkRate, Spread
 
 MOST_CELLS = 20_000

@@ -14,7 +14,9 @@ from types import MappingProxyType
 
 from nsysparse.analysis import Layer, Link
 from nsysparse.compare.judging import Rules, is_about, too_few
-from nsysparse.compare.measures import LAYERS, LINKS, RUN, SHARE, STATISTICS, Measure
+from nsysparse.compare.measures import SHARE, STATISTICS, Measure
+from nsysparse.compare.of_parts import LAYERS, LINKS
+from nsysparse.compare.of_run import RUN
 from nsysparse.compare.wording import amount, both, called, difference, percent
 from nsysparse.comparison import IMPROVED, MIXED, NOT_COMPARABLE, REGRESSED, UNCHANGED, Change, Gate, Outcome
 from nsysparse.errors import UsageError

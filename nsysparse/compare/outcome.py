@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from nsysparse.compare.measures import title_of
+from nsysparse.compare.of_parts import title_of
 from nsysparse.compare.wording import amount, both, called, percent, relative
 from nsysparse.comparison import (
     IMPROVED,

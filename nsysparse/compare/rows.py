@@ -7,7 +7,9 @@ from typing import TypeVar
 from nsysparse.analysis import Analysis, Layer, Link
 from nsysparse.compare.judging import Rules, judge
 from nsysparse.compare.matching import BY_ID, BY_LENGTH, Ends, Partners, RequestMatch, link_labels
-from nsysparse.compare.measures import BUSIEST, LAYERS, LENGTHS, LINKS, LISTED, REQUESTS, RUN, Bucket, Measure
+from nsysparse.compare.measures import Measure
+from nsysparse.compare.of_parts import LAYERS, LENGTHS, LINKS, REQUESTS, Bucket
+from nsysparse.compare.of_run import BUSIEST, LISTED, RUN
 from nsysparse.compare.prompts import prompt_lengths_apart
 from nsysparse.compare.readings import Reading, unknown
 from nsysparse.comparison import NOT_COMPARABLE, UNCHANGED, Change

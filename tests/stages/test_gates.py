@@ -4,7 +4,8 @@ import pytest
 
 from nsysparse.compare.gates import Condition, answer, parse
 from nsysparse.compare.judging import Rules, judge
-from nsysparse.compare.measures import LAYERS, RUN
+from nsysparse.compare.of_parts import LAYERS
+from nsysparse.compare.of_run import RUN
 from nsysparse.compare.readings import Reading, unknown
 from nsysparse.comparison import Change, Gate, Outcome
 from nsysparse.errors import UsageError
