@@ -124,12 +124,12 @@ def test_an_end_before_time_leaves_no_half_line(
     ends: str, exit_code: int, said: str, sample: Callable[[str], Path], tmp_path: Path
 ) -> None:
     code = (
-        "import nsysparse.api as api\n"
+        "import nsysparse.api.reports as reports\n"
         "from nsysparse.errors import InputError\n"
         "def broken(paths, options, tell):\n"
         "    tell('reading for long')\n"
         f"    {ends}\n"
-        "api.analyse = broken\n"
+        "reports.analyse = broken\n"
     )
     done, out, told = on_a_terminal(code, "report", sample(SAMPLE), cwd=tmp_path)
     assert (done, out) == (exit_code, b"")

@@ -8,6 +8,8 @@ import factories
 import pytest
 from markdown_it import MarkdownIt
 
+from nsysparse import changes
+from nsysparse.compare import compare, parse
 from nsysparse.document import SECTION_LEVEL, Callout, Document, Heading, Paragraph, Ranking, Table
 from nsysparse.errors import UsageError
 from nsysparse.render import COMMENT_BYTES, to_markdown
@@ -90,8 +92,12 @@ def test_sections_of_a_comparison_go_in_the_order_of_the_guide() -> None:
     guide = (ROOT / "docs/how-to/share-a-report.md").read_text(encoding="utf-8")
     found = re.search(r"Of a comparison: (.*?)\.", guide, flags=re.DOTALL)
     assert found is not None
-    named = [anchor.removeprefix("diff-") for anchor in SHED_FIRST if anchor.startswith("diff-")]
-    assert " ".join(found[1].split()).replace("all metrics", "all").split(", ") == named
+    base = factories.rich()
+    whole = changes.build(compare([base], base, conditions=[parse("regressed")]))
+    headings = {each.anchor: each.text for each in whole.blocks if isinstance(each, Heading)}
+    named = [headings[anchor] for anchor in SHED_FIRST if anchor.startswith("diff-")]
+    # What moved stands before the first section of a comment, and is the last to go.
+    assert " ".join(found[1].split()).split(", ") == [*named, headings["diff-moved"]]
     anchors = ["diff-gates", "diff-all", "diff-links", "diff-definitions"]
     document = Document("t", "s", "g", [Callout("verdict", "t", "v"), *(
         block for anchor in anchors for block in (Heading(anchor, anchor), Paragraph("x " * 40))

@@ -21,7 +21,10 @@ ANALYSES: dict[str, Callable[[], Analysis]] = {
     "unknown": factories.unknown,
 }
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "report-json.md"
-SCHEMA = json.loads(files("nsysparse.render").joinpath("assets", "report.schema.json").read_text(encoding="utf-8"))
+SCHEMA, COMPARED = (
+    json.loads(files("nsysparse.render").joinpath("assets", f"{name}.schema.json").read_text(encoding="utf-8"))
+    for name in ("report", "diff")
+)
 
 
 def documented() -> dict[str, list[str]]:
@@ -50,7 +53,9 @@ def _names(text: str) -> list[str]:
     "path", sorted((Path(__file__).resolve().parents[2] / "reports").glob("*.json")), ids=lambda p: p.stem
 )
 def test_committed_reports_are_valid_by_the_schema(path: Path):
-    jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), SCHEMA)
+    jsonschema.validate(
+        json.loads(path.read_text(encoding="utf-8")), COMPARED if path.stem.startswith("diff-") else SCHEMA
+    )
 
 
 @pytest.mark.parametrize("name", ANALYSES)
