@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_FLAGS ?= --quiet --disable-pip-version-check
+PYTEST ?=
 SAMPLE := sample_traces/synthetic/pd-oneprofile.sqlite
 
 .DEFAULT_GOAL := help
@@ -35,8 +36,8 @@ report: setup-run  ## report on your own trace: make report TRACE=path/to/trace.
 	@test -n "$(TRACE)" || { echo "Which trace? make report TRACE=path/to/trace.sqlite" >&2; exit 2; }
 	@$(BIN)/nsysparse report "$(TRACE)"
 
-test: setup  ## run all tests
-	$(BIN)/python -m pytest -n auto
+test: setup  ## run all tests, or those that PYTEST="…" leaves
+	$(BIN)/python -m pytest -n auto $(PYTEST)
 
 lint: setup  ## ruff: rules and formatting
 	$(BIN)/ruff check .
