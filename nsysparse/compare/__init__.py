@@ -22,10 +22,10 @@ from nsysparse.compare.judging import Rules
 from nsysparse.compare.matching import busiest_differ, links_of, match_links, match_requests, match_traces
 from nsysparse.compare.measures import RATE
 from nsysparse.compare.notes import remarks
-from nsysparse.compare.of_run import RUN
+from nsysparse.compare.of_run import RUN, SHORTER
 from nsysparse.compare.outcome import outcome
 from nsysparse.compare.prompts import prompt_lengths_apart
-from nsysparse.compare.rows import moved, of_layers, of_links, of_requests, of_run
+from nsysparse.compare.rows import is_unknown, moved, of_layers, of_links, of_requests, of_run
 from nsysparse.comparison import NOT_COMPARABLE, Change, Compared, Comparison, Requests, Side
 
 __all__ = ["Condition", "Rules", "compare", "parse"]
@@ -60,6 +60,8 @@ def compare(
     run = of_run(bases, candidate, rules, other_busiest=busiest)
     if any(prompt_lengths_apart(base, candidate, rules.noise) for base in bases):
         run = [replace(each, decides=each.decides and not RUN[each.metric].of_requests) for each in run]
+    if no_rate_is_known(run):
+        run = [replace(each, decides=each.decides or each.metric == SHORTER) for each in run]
     if not rates_are_of_the_like(bases, candidate, partners):
         run, links, layers = (_undecided(rows) for rows in (run, links, layers))
     found = outcome(run, links, layers, requests, is_same=all(base == candidate for base in bases))
@@ -100,6 +102,11 @@ def compare(
         layer_curves=axes.layer_curves(first, candidate),
         cells=axes.cells(first, candidate, match),
     )
+
+
+def no_rate_is_known(run: Sequence[Change]) -> bool:
+    """Whether neither run has a rate, as where no size was recorded: then how long kernels ran is all there is."""
+    return all(is_unknown(each) for each in run if each.unit == RATE)
 
 
 def _undecided(changes: Sequence[Change]) -> list[Change]:

@@ -16,6 +16,8 @@ RATE, TIME, SHARE, BYTES, COUNT = "GB/s", "ms", "share", "B", ""
 # Floors: what a recording does not tell apart, whatever the runs did.
 DEVICES_MS = 0.03
 """Clocks of two devices of one file are up to 30 us apart."""
+KERNEL_MS = 0.005
+"""A kernel's length is of one clock, and its launch jitters by microseconds."""
 STEP_MS = 0.05
 """Steps and their launches jitter by tens of microseconds between runs of the same code."""
 SHARE_FLOOR = 0.005

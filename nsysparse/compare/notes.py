@@ -54,6 +54,7 @@ def remarks(
         *_prompts(bases, candidate, noise),
         *_sizes(bases, candidate, noise),
         *_device_clocks(base, candidate, noise),
+        *_sizeless(base, candidate),
         *_known(base, candidate),
     )
 
@@ -186,6 +187,12 @@ def _sizes(bases: Sequence[Analysis], candidate: Analysis, noise: float) -> Iter
         what += ", so rates do not decide"
     said = [human_bytes(round(size)) for size in (ours, theirs)]
     yield Remark("message-sizes", f"messages have {said[0]} in the median in base, {said[1]} in the candidate: {what}")
+
+
+def _sizeless(base: Analysis, candidate: Analysis) -> Iterator[Remark]:
+    """Where times of kernels are all there is, they may be of more bytes."""
+    if all(each.totals.movement_count and not each.totals.bytes for each in (base, candidate)):
+        yield Remark("sizes-unknown", "no size is known in either run: kernels of larger messages run longer")
 
 
 def _device_clocks(base: Analysis, candidate: Analysis, noise: float) -> Iterator[Remark]:

@@ -11,6 +11,7 @@ from nsysparse.compare.measures import (
     DEVICES_MS,
     FIRST_USE_MS,
     HIGHER,
+    KERNEL_MS,
     LOWER,
     NEITHER,
     RATE,
@@ -124,10 +125,22 @@ def _first_use(analysis: Analysis) -> Reading:
     return Reading(totals.first_use_ns / NS_PER_MS)
 
 
+def _exchange(analysis: Analysis, length: str) -> Reading:
+    """Mean length of one of the two kernels of an exchange, on the clock of its own device; sizes are not needed."""
+    totals = analysis.totals
+    took: int | None = getattr(totals, length)
+    if took is None or not totals.exchange_count:
+        why = analysis.reason("/totals/exchange_count")
+        return unknown(why.message if why else "no kernels of two sides met")
+    return Reading(took / totals.exchange_count / NS_PER_MS, totals.exchange_count)
+
+
 def _movements(analysis: Analysis) -> Reading:
     return Reading(analysis.totals.movement_count)
 
 
+SHORTER = "shorter_kernel_ms"
+"""Of the two kernels of an exchange the one that waited less: it decides where no rate is known."""
 SINGLE: tuple[Measure[Analysis], ...] = (
     Measure("headline_gb_s", "Rate of the busiest link", RATE, HIGHER, RATE_FLOOR,
             lambda analysis: rate_of(busiest(analysis.links), efficiency=False), decides=True),
@@ -135,6 +148,10 @@ SINGLE: tuple[Measure[Analysis], ...] = (
             lambda analysis: rate_of(busiest(analysis.links), efficiency=True)),
     Measure("decode_idle_share", "Decode idle", SHARE, LOWER, SHARE_FLOOR, _idle_share),
     Measure("decode_idle_for_kv_share", "Decode idle for KV", SHARE, LOWER, SHARE_FLOOR, _idle_for_kv, decides=True),
+    Measure(SHORTER, "Shorter kernel of an exchange, mean", TIME, LOWER, KERNEL_MS,
+            lambda analysis: _exchange(analysis, "shorter_kernel_ns")),
+    Measure("longer_kernel_ms", "Longer kernel of an exchange, mean", TIME, LOWER, KERNEL_MS,
+            lambda analysis: _exchange(analysis, "longer_kernel_ns")),
     Measure("bytes_per_token", "Bytes per prompt token", BYTES, LOWER, 0.0, _bytes_per_token),
     Measure("first_use_ms", "First uses, in all", TIME, LOWER, FIRST_USE_MS, _first_use),
     Measure("movement_count", "Movements", COUNT, NEITHER, 0.0, _movements),

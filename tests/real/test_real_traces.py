@@ -1,13 +1,17 @@
 """Captures that others published: each opens, or is refused in one clear sentence."""
 
 import hashlib
+import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from nsysparse.api import Options, analyse, export_frame, inspect, study_traces
+from nsysparse.compare import compare, parse
 from nsysparse.errors import InputError, NotAnExport
 
 pytestmark = pytest.mark.real
@@ -170,3 +174,21 @@ def test_kernels_of_the_two_gpu_file_by_hand(shared: Callable[[str], Path]) -> N
         window = min(a_end, b_end) - max(a_start, b_start)
         sums = [total + part for total, part in zip(sums, (max(lengths), min(lengths), window), strict=True)]
     assert sums == [19_624_641, 5_777_111, 5_739_662]
+
+
+def test_longer_kernels_of_a_trace_without_sizes_fail_their_gate(shared: Callable[[str], Path], tmp_path: Path) -> None:
+    """30 us more in every SendRecv kernel of the two-GPU H100 trace; its span has slack enough to hide them."""
+    trace, longer = shared(H100), tmp_path / "longer.sqlite"
+    shutil.copy(trace, longer)
+    with closing(sqlite3.connect(longer)) as file, file:
+        done = file.execute(
+            'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "end" = "end" + 30000'
+            " WHERE shortName IN (SELECT id FROM StringIds WHERE value LIKE '%SendRecv%')"
+        )
+        assert done.rowcount == 66
+    base, candidate = (analyse([path], Options(purpose="all")) for path in (trace, longer))
+    found = compare([base], candidate, conditions=[parse("shorter_kernel_ms>+10%")])
+    (gate,) = found.gates
+    assert (gate.passed, gate.value) == (False, pytest.approx(0.030 / (5.777111 / 33)))
+    assert found.verdict.state == "regressed"
+    assert compare([base], base).verdict.state == "unchanged"

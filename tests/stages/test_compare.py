@@ -422,3 +422,42 @@ def test_a_gap_that_clocks_leave_open_is_not_said_to_have_stayed() -> None:
     gap = metric(compare([base], other), "kv_gap_ms.p50")
     assert (gap.verdict, gap.floor_basis) == ("unchanged", "clocks")
     assert "did not move" not in compare([base], other).verdict.text
+
+
+def sizeless(analysis: Analysis, longer: int = 0) -> Analysis:
+    """Without any size or rate, and every kernel that many nanoseconds longer."""
+    rateless = dict.fromkeys(("wire_gb_s", "kernel_gb_s", "delivered_gb_s", "message_bytes"))
+    totals = analysis.totals
+    lengths = {
+        name: (getattr(totals, name) or 0) + longer * (totals.exchange_count or 0)
+        for name in ("shorter_kernel_ns", "longer_kernel_ns")
+    }
+    return replace(
+        analysis,
+        links=(),
+        layers=(),
+        totals=replace(totals, bytes=None, **lengths),
+        summary={**analysis.summary, **rateless},
+    )
+
+
+def test_without_any_size_longer_kernels_decide() -> None:
+    """Nothing but the length of kernels is known, and that hides in slack: no request waits longer."""
+    base = sizeless(factories.rich())
+    count, shorter = base.totals.exchange_count, base.totals.shorter_kernel_ns
+    assert count
+    assert shorter
+    slower = sizeless(factories.rich(), longer=shorter // count // 4)
+    found = compare([base], slower, conditions=[parse("shorter_kernel_ms>+10%")])
+    change = metric(found, "shorter_kernel_ms")
+    assert (change.verdict, change.decides, change.base_count) == ("regressed", True, count)
+    assert change.base == pytest.approx(shorter / count / 1e6)
+    assert found.verdict.state == "regressed"
+    assert found.verdict.text.startswith("Transfer regressed: shorter kernel of an exchange, mean ")
+    assert found.gates[0].passed is False
+    assert "sizes-unknown" in {each.code for each in found.comparability}
+    assert compare([base], base).verdict.state == "unchanged"
+
+
+def test_where_rates_are_known_the_length_of_kernels_decides_nothing() -> None:
+    assert not metric(compare([factories.rich()], factories.rich()), "shorter_kernel_ms").decides
