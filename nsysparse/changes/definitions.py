@@ -23,7 +23,9 @@ def build(comparison: Comparison) -> list[Block]:
             "Verdict",
             "Rests on the transfer: rates of the run, its links and its layers, peer wait, receives within the KV gap,"
             " the KV gap and its share, and decode idle for KV. Other metrics are shown and do not decide; nor do times"
-            " of requests whose prompts differ, other than by length of prompt.",
+            " of requests whose prompts differ, other than by length of prompt, nor rates where messages differ in size"
+            " by more than a quarter or no link is in both. Where no rate is known, the shorter kernel of an exchange"
+            " decides.",
             "diff-verdict",
         ),
         Definition(

@@ -1,6 +1,6 @@
 """All metrics of the run, changed or not, with the reason why one was not compared."""
 
-from nsysparse.changes.rows import all_rows
+from nsysparse.changes.rows import all_rows, value_columns
 from nsysparse.comparison import Comparison
 from nsysparse.document import Block, Column, Heading, Table
 
@@ -8,12 +8,7 @@ from nsysparse.document import Block, Column, Heading, Table
 def build(comparison: Comparison) -> list[Block]:
     """One table, in the order of the metrics."""
     columns = [
-        Column(""),
-        Column("Metric"),
-        Column("Base", "right"),
-        Column("Candidate", "right"),
-        Column("\u0394", "right"),
-        Column("\u0394 %", "right"),
+        *value_columns(),
         Column("Verdict"),
         Column("Observations", "right", minor=True),
         Column("Why", minor=True),

@@ -38,7 +38,16 @@ def moved_table(
     """
     shown = changes[:most]
     more = len(changes) - len(shown)
-    columns = [
+    has_why = any(each.reason for each in shown)
+    columns = [*value_columns(subject), *([Column("Why", minor=True)] if has_why else [])]
+    rows = [[*_row(each, subject, kind), *([Cell(capitalised(each.reason))] if has_why else [])] for each in shown]
+    dropped = f"{counted(more, 'more row')}; the JSON output has all." if more else ""
+    return Table(caption, columns, rows, anchor, dropped)
+
+
+def value_columns(subject: str = "") -> list[Column]:
+    """The columns of every table of changes, with one that says whose each row is where that has a title."""
+    return [
         Column(""),
         *([Column(subject)] if subject else []),
         Column("Metric"),
@@ -46,12 +55,7 @@ def moved_table(
         Column("Candidate", "right"),
         Column("\u0394", "right"),
         Column("\u0394 %", "right"),
-        *([Column("Why", minor=True)] if any(each.reason for each in shown) else []),
     ]
-    has_why = len(columns) > len(_row(shown[0], subject, kind)) if shown else False
-    rows = [[*_row(each, subject, kind), *([Cell(capitalised(each.reason))] if has_why else [])] for each in shown]
-    dropped = f"{counted(more, 'more row')}; the JSON output has all." if more else ""
-    return Table(caption, columns, rows, anchor, dropped)
 
 
 def _row(change: Change, subject: str, kind: CellKind) -> list[Cell]:
