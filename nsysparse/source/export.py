@@ -1,9 +1,9 @@
 """An opened export: which tables and columns it has, and typed reads of some of them."""
 
+import contextlib
 import gc
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from sqlalchemy.pool import StaticPool
 from nsysparse.errors import InputError, NotAnExport
 from nsysparse.source import schema
 from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
+from nsysparse.source.scan import ROW, Codes, Keep, Reduced, Scanned
 from nsysparse.source.schema import TableSpec
 from nsysparse.source.usable import MAX_BYTES
 
@@ -21,7 +22,15 @@ BATCH_ROWS = 65_536
 IDS_PER_QUERY = 10_000
 
 
-@contextmanager
+_ROWID_NAMES = ("rowid", "_rowid_", "oid")
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+@contextlib.contextmanager
 def _collector_paused() -> Iterator[None]:
     """No garbage collection while rows arrive: it would walk millions of tuples that hold no cycle (a fifth slower)."""
     was_on = gc.isenabled()
@@ -134,9 +143,77 @@ class Export:
         absent = [
             pl.lit(None, dtype=dtype).alias(ours) for ours, dtype in everything.items() if ours not in expressions
         ]
+        return self._shifted(found.with_columns(absent).select(list(everything)))
+
+    def scan(
+        self, spec: TableSpec, each: Callable[[pl.DataFrame], Reduced], *, keep: Keep | None = None
+    ) -> Scanned[Reduced]:
+        """One pass over a table that may be far larger than memory, in the order of its rows.
+
+        Args:
+            spec: Which columns; as for `read`. A column named `ROW` becomes what tells its rows apart.
+            each: Told every batch: a frame with the spec's columns and types, but codes (UInt32) in place of texts.
+                It is also told an empty one, so that there is at least one part. A pass may begin anew: what it
+                returned is then dropped.
+            keep: Which rows are in the batches; all without it.
+
+        Raises:
+            InputError: As for `read`.
+        """
+        present = self.columns(spec.table)
+        types = {
+            ours: pl.UInt32 if dtype is pl.String and ours != ROW else dtype
+            for ours, (_, dtype) in spec.columns.items()
+        }
+        empty = pl.DataFrame(schema=types)
+        if spec.table not in self.tables:
+            return Scanned([each(empty)], {})
+        self._require(spec, present)
+        codes = {ours: Codes() for ours, (_, dtype) in spec.columns.items() if dtype is pl.String}
+        parts = [each(empty)]
+        for batch in self._rows(spec, present):
+            coded = batch.with_columns(codes[ours].of(batch[ours]) for ours in codes)
+            kept = coded if keep is None else coded.filter(keep.test(coded.select(keep.needs)))
+            parts.append(each(self._shifted(kept.select(list(types)))))
+        return Scanned(parts, {ours: each.texts for ours, each in codes.items()})
+
+    def _rows(self, spec: TableSpec, present: frozenset[str]) -> Iterator[pl.DataFrame]:
+        """A whole table by SQL, in the order of its rows: an index would have another."""
+        columns = {ours: column for ours, column in spec.columns.items() if ours != ROW}
+        wanted = {ours: theirs for ours, (theirs, _) in columns.items() if theirs in present}
+        absent = [pl.lit(None, dtype=dtype).alias(ours) for ours, (_, dtype) in columns.items() if ours not in wanted]
+        named = {ours: _quoted(theirs) for ours, theirs in wanted.items()}
+        rowid = self._rowid(spec.table, present) if ROW in spec.columns else None
+        if rowid is not None:
+            named[ROW] = rowid
+        types = {ours: pl.Int64 if ours == ROW else spec.columns[ours][1] for ours in named}
+        if not types:
+            return
+        chosen = ", ".join(f"{theirs} AS {_quoted(ours)}" for ours, theirs in named.items())
+        statement = f"SELECT {chosen} FROM {_quoted(spec.table)} NOT INDEXED"
+        before = 0
+        for batch in self._batches(statement, types, spec.table, wanted):
+            numbered = batch.with_columns(absent)
+            if ROW in spec.columns and rowid is None:
+                numbered = numbered.with_row_index(ROW, before).with_columns(pl.col(ROW).cast(pl.Int64))
+            before += batch.height
+            yield numbered
+
+    def _rowid(self, table: str, present: frozenset[str]) -> str | None:
+        """A name under which SQL has the rowid of a table; None for tables without."""
+        taken = {column.lower() for column in present}
+        for name in (name for name in _ROWID_NAMES if name not in taken):
+            with contextlib.suppress(sqlite3.OperationalError):
+                self._connection.execute(f"SELECT {name} FROM {_quoted(table)} LIMIT 0")
+                return name
+        return None
+
+    def _shifted(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """With instants as they were before the export shifted them: what wraps around was beyond any clock before."""
         # What wraps around here was beyond any clock before, and is so after.
-        moved = [pl.col(ours) - self.shift_ns for ours in expressions if self.shift_ns and ours in schema.INSTANTS]
-        return found.with_columns(*absent, *moved).select(list(everything))
+        return rows.with_columns(
+            pl.col(name) - self.shift_ns for name in rows.columns if self.shift_ns and name in schema.INSTANTS
+        )
 
     def read_strings(self, ids: pl.Series) -> pl.DataFrame:
         """The referenced strings only, as (id, value): the table also holds environments of other processes.
@@ -208,19 +285,26 @@ class Export:
         stored: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
         """Run a SELECT; `stored` gives our columns the file's names, for messages."""
-        names = stored or {}
         compiled = statement.compile(dialect=self._engine.dialect, compile_kwargs={"literal_binds": True})
-        batches = [pl.DataFrame(schema=wanted)]
-        with readable(self.path, f"table {table}"), _collector_paused():
-            cursor = self._connection.execute(str(compiled))
-            while rows := cursor.fetchmany(BATCH_ROWS):
-                columns = zip(wanted.items(), zip(*rows, strict=True), strict=True)
+        return pl.concat([pl.DataFrame(schema=wanted), *self._batches(str(compiled), wanted, table, stored or {})])
+
+    def _batches(
+        self, statement: str, wanted: Mapping[str, type[pl.DataType]], table: str, stored: Mapping[str, str]
+    ) -> Iterator[pl.DataFrame]:
+        """Rows of a SELECT as they come."""
+        with readable(self.path, f"table {table}"):
+            cursor = self._connection.execute(statement)
+        while True:
+            with readable(self.path, f"table {table}"), _collector_paused():
+                rows = cursor.fetchmany(BATCH_ROWS)
+                columns = zip(wanted.items(), zip(*rows, strict=True), strict=True) if rows else ()
                 typed = [
-                    self._typed(f"{table}.{names.get(ours, ours)}", ours, values, dtype)
+                    self._typed(f"{table}.{stored.get(ours, ours)}", ours, values, dtype)
                     for (ours, dtype), values in columns
                 ]
-                batches.append(pl.DataFrame(typed))
-        return pl.concat(batches)
+            if not typed:
+                return
+            yield pl.DataFrame(typed)
 
     def _typed(self, where: str, ours: str, values: Sequence[object], dtype: type[pl.DataType]) -> pl.Series:
         """A column of one type: SQLite stores anything anywhere, so a stray text among integers is found here."""
