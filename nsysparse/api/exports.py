@@ -55,7 +55,7 @@ def export_frame(
             continue
         trace = read_trace(path, trace_id, all_gpu_work=True)
         if frame == "nvtx_ranges":
-            parts.append(project(trace.ranges, trace.labels, trace.gpu_ops))
+            parts.append(project(trace_id, trace.ranges, trace.labels, trace.gpu_ops))
         else:
             parts.append(exported_gpu_ops(trace.gpu_ops))
     return pl.concat(parts)
@@ -72,5 +72,5 @@ def _placed(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:
     return (
         work_of(spans, trace.gpu_ops)
         .join(trace.labels, on="label_id", maintain_order="left")
-        .with_columns(style="style_held")
+        .with_columns(trace_id=pl.lit(trace.trace_id), style=pl.col("style_held").cast(pl.String))
     )

@@ -14,8 +14,8 @@ from sqlalchemy.pool import StaticPool
 from nsysparse.errors import InputError, NotAnExport
 from nsysparse.source import schema
 from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
-from nsysparse.source.scan import ROW, Codes, Keep, Reduced, Scanned
-from nsysparse.source.schema import TableSpec
+from nsysparse.source.scan import Codes, Keep, Reduced, Scanned
+from nsysparse.source.schema import ROW, TableSpec
 from nsysparse.source.usable import MAX_BYTES
 
 BATCH_ROWS = 65_536
@@ -28,6 +28,13 @@ _ROWID_NAMES = ("rowid", "_rowid_", "oid")
 def _quoted(name: str) -> str:
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
+
+
+def _stored(column: str, dtype: type[pl.DataType]) -> str:
+    """A column in SQL: as it is stored, as bytes, or only whether it has a value."""
+    if dtype is pl.Binary:
+        return f"CAST({_quoted(column)} AS BLOB)"
+    return f"{_quoted(column)} IS NOT NULL" if dtype is pl.Boolean else _quoted(column)
 
 
 @contextlib.contextmanager
@@ -113,6 +120,7 @@ class Export:
         spec: TableSpec,
         where: sa.ColumnElement[bool] | None = None,
         extra: Mapping[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] | None = None,
+        limit: int | None = None,
     ) -> pl.DataFrame:
         """Rows of one table as a frame with the spec's columns and types, in no particular order.
 
@@ -120,6 +128,7 @@ class Export:
             spec: Which columns; an optional column that the file lacks is all null, a missing table gives no rows.
             where: A condition on the table's own (camelCase) columns, evaluated by SQLite.
             extra: Further columns as SQL expressions.
+            limit: No more rows than this; nothing says which.
 
         Raises:
             InputError: A required column is missing, or a value has another type than its column declares.
@@ -139,6 +148,8 @@ class Export:
         statement = statement.select_from(sa.table(spec.table))
         if where is not None:
             statement = statement.where(where)
+        if limit is not None:
+            statement = statement.limit(limit)
         found = self._fetch(statement, {ours: everything[ours] for ours in expressions}, spec.table, stored)
         absent = [
             pl.lit(None, dtype=dtype).alias(ours) for ours, dtype in everything.items() if ours not in expressions
@@ -151,7 +162,7 @@ class Export:
         """One pass over a table that may be far larger than memory, in the order of its rows.
 
         Args:
-            spec: Which columns; as for `read`. A column named `ROW` becomes what tells its rows apart.
+            spec: Which columns; as for `read`. `ROW` is what tells its rows apart.
             each: Told every batch: a frame with the spec's columns and types, but codes (UInt32) in place of texts.
                 It is also told an empty one, so that there is at least one part. A pass may begin anew: what it
                 returned is then dropped.
@@ -161,10 +172,7 @@ class Export:
             InputError: As for `read`.
         """
         present = self.columns(spec.table)
-        types = {
-            ours: pl.UInt32 if dtype is pl.String and ours != ROW else dtype
-            for ours, (_, dtype) in spec.columns.items()
-        }
+        types = {ours: pl.UInt32 if dtype is pl.String else dtype for ours, (_, dtype) in spec.columns.items()}
         empty = pl.DataFrame(schema=types)
         if spec.table not in self.tables:
             return Scanned([each(empty)], {})
@@ -181,19 +189,20 @@ class Export:
         """A whole table by SQL, in the order of its rows: an index would have another."""
         columns = {ours: column for ours, column in spec.columns.items() if ours != ROW}
         wanted = {ours: theirs for ours, (theirs, _) in columns.items() if theirs in present}
+        flags = [ours for ours, (_, dtype) in columns.items() if dtype is pl.Boolean]
         absent = [pl.lit(None, dtype=dtype).alias(ours) for ours, (_, dtype) in columns.items() if ours not in wanted]
-        named = {ours: _quoted(theirs) for ours, theirs in wanted.items()}
+        named = {ours: _stored(theirs, columns[ours][1]) for ours, theirs in wanted.items()}
         rowid = self._rowid(spec.table, present) if ROW in spec.columns else None
         if rowid is not None:
             named[ROW] = rowid
-        types = {ours: pl.Int64 if ours == ROW else spec.columns[ours][1] for ours in named}
+        types = {ours: pl.Int64 if ours in (ROW, *flags) else spec.columns[ours][1] for ours in named}
         if not types:
             return
         chosen = ", ".join(f"{theirs} AS {_quoted(ours)}" for ours, theirs in named.items())
         statement = f"SELECT {chosen} FROM {_quoted(spec.table)} NOT INDEXED"
         before = 0
         for batch in self._batches(statement, types, spec.table, wanted):
-            numbered = batch.with_columns(absent)
+            numbered = batch.with_columns(absent).with_columns(pl.col(flags).fill_null(0).cast(pl.Boolean))
             if ROW in spec.columns and rowid is None:
                 numbered = numbered.with_row_index(ROW, before).with_columns(pl.col(ROW).cast(pl.Int64))
             before += batch.height
@@ -251,6 +260,13 @@ class Export:
         given = sa.or_(sa.false(), *(sa.column(column).is_not(None) for column in columns))
         statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table)).where(given).limit(1)
         return bool(columns) and self._fetch(statement, {"n": pl.Int64}, table).height > 0
+
+    def has_rows(self, table: str) -> bool:
+        """Whether a table has any row; not when it does not exist."""
+        if table not in self.tables:
+            return False
+        statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table)).limit(1)
+        return self._fetch(statement, {"n": pl.Int64}, table).height > 0
 
     def count(self, table: str) -> int:
         """Rows of a table; 0 when it does not exist."""

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import numpy as np
 import polars as pl
 
-Reduced = TypeVar("Reduced")
+from nsysparse.source.schema import ROW
 
-ROW = "row"
-"""Our column that tells rows of a table apart: its rowid, or the position of rows that have none."""
+Reduced = TypeVar("Reduced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,18 @@ class Keep:
 
     needs: tuple[str, ...]
     test: Callable[[pl.DataFrame], pl.Series]
+
+    @classmethod
+    def rows(cls, wanted: pl.Series) -> "Keep":
+        """Keep these rows of a table, as `ROW` tells them apart."""
+        known = wanted.sort().to_numpy()
+
+        def among(batch: pl.DataFrame) -> pl.Series:
+            rows = batch[ROW].to_numpy()
+            at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+            return pl.Series(known[at] == rows)
+
+        return cls((ROW,), among)
 
 
 @dataclass(frozen=True, slots=True)
