@@ -53,8 +53,17 @@ class Cells:
 
     def only(self, rows: Flags) -> Self:
         """Some of the rows."""
-        of_rows = (self.pages, self.rowids, self.starts, self.types, self.body, self.ends, self.whole)
-        return type(self)(self.buffer, *(each[rows] for each in of_rows), self.overflows)
+        return type(self)(
+            self.buffer,
+            self.pages[rows],
+            self.rowids[rows],
+            self.starts[rows],
+            self.types[rows],
+            self.body[rows],
+            self.ends[rows],
+            self.whole[rows],
+            self.overflows,
+        )
 
     def refuse(self, wrong: Flags, what: str) -> None:
         """Raise `Damaged` when anything is wrong, naming the page of the first row of which it is."""

@@ -1,7 +1,6 @@
 """Values of a column from where they lie, for all rows of a chunk at once."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nsysparse.pages.arrays import WORD, Flags, Ints, varints, words
 from nsysparse.pages.cells import Cells
@@ -82,7 +81,8 @@ def _integers(cells: Cells, field: Field) -> Ints:
         if types == _BYTE:
             return cells.buffer.take(field.at).view(np.int8).astype(np.int64)
         values = words(cells.buffer, field.at).view(np.int64)
-        return np.right_shift(values, _SHIFTS[types], out=values)
+        np.right_shift(values, _SHIFTS[types], out=values)
+        return values
     values = words(cells.buffer, _inside(cells, field.at)).view(np.int64)
     np.right_shift(values, _SHIFTS.take(types, mode="clip"), out=values)
     # Types without bytes of their own.
@@ -115,15 +115,14 @@ def _stretches(cells: Cells, field: Field, valid: Flags | None, texts: Texts | N
     """Bytes as they are, or codes of texts."""
     rows = np.arange(len(cells)) if valid is None else np.flatnonzero(valid)
     at, sizes = field.at[rows], np.broadcast_to(widths(field.types), len(cells))[rows]
-    values: NDArray[np.object_] | Ints
     if texts is not None:
         codes = texts.code(cells.buffer, at, sizes)
         if valid is None:
             return Column(codes, None)
-        values = np.full(len(cells), -1, np.int64)
-        values[rows] = codes
-        return Column(values, valid)
-    values, view = np.full(len(cells), None, np.object_), memoryview(cells.buffer)
+        spread = np.full(len(cells), -1, np.int64)
+        spread[rows] = codes
+        return Column(spread, valid)
+    values, view = np.full(len(cells), None, np.object_), cells.buffer.data
     for row, start, size in zip(rows.tolist(), at.tolist(), sizes.tolist(), strict=True):
         values[row] = bytes(view[start : start + size])
     return Column(values, valid)

@@ -49,9 +49,7 @@ def count_cells(buffer: Bytes, numbers: Ints, kind: int, file: File) -> tuple[In
     heads = np.arange(len(numbers)) * file.page_size + np.where(numbers == 1, HEADER, 0)
     other = buffer[heads] != kind
     if other.any():
-        raise Damaged(
-            f"page {numbers[other][0]}: this is not {_KINDS[kind]} of a table, as its place in the tree demands"
-        )
+        raise Damaged(f"page {numbers[other][0]}: the tree has {_KINDS[kind]} of a table there, and this is none")
     counts = (buffer[heads + 3].astype(np.int64) << 8) | buffer[heads + 4]
     room = file.usable - np.where(numbers == 1, HEADER, 0) - HEADS[kind] - 2 * counts
     if (room < 0).any():

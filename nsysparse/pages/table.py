@@ -89,7 +89,7 @@ class Table:
             Chunks of rows that stay; none without rows.
 
         Raises:
-            NotCovered: The table holds what is not read here, or was written to. What was yielded before does not stand.
+            NotCovered: The table holds what is not read here, or was written to. Nothing yielded before stands.
             Damaged: The file contradicts itself. Likewise.
         """
         pass_ = _Pass(self._file, self._leaves, wanted, texts, tuple(first), keep)

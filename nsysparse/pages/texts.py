@@ -1,8 +1,8 @@
 """The distinct texts of a column: rows get codes, and each text is kept once.
 
-Names repeat in every row of a trace. Most rows are therefore looked up in bulk, by a hash of all their bytes and then by
-comparing all their bytes; Python sees a text when it is new. The hash is keyed at random, and what it takes for equal is
-compared, so texts chosen to collide cost time at worst, and no more than a dictionary of them would.
+Names repeat in every row of a trace. Most rows are therefore looked up in bulk, by a hash of all their bytes and then
+by comparing all their bytes; Python sees a text when it is new. The hash is keyed at random, and what it takes for
+equal is compared, so texts chosen to collide cost time at worst, and no more than a dictionary of them would.
 """
 
 import os
@@ -74,7 +74,7 @@ class Texts:
 
     def _each(self, buffer: Bytes, at: Ints, sizes: Ints) -> Ints:
         """Codes of texts looked up one by one."""
-        view = memoryview(buffer)
+        view = buffer.data
         texts = [bytes(view[a : a + n]) for a, n in zip(at.tolist(), sizes.tolist(), strict=True)]
         with self._lock:
             codes = np.array([self._code(text) for text in texts], np.int64)
