@@ -1,7 +1,6 @@
 """An opened export: which tables and columns it has, and typed reads of some of them."""
 
 import contextlib
-import gc
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,41 +11,19 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from nsysparse.errors import InputError, NotAnExport
+from nsysparse.pages import Damaged, NotCovered
 from nsysparse.source import schema
 from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
-from nsysparse.source.scan import Codes, Keep, Reduced, Scanned
-from nsysparse.source.schema import ROW, TableSpec
+from nsysparse.source.page_rows import PageRows
+from nsysparse.source.scan import HasTexts, Keep, Reduced, Scanned
+from nsysparse.source.schema import TableSpec
+from nsysparse.source.sql_rows import SqlRows
 from nsysparse.source.usable import MAX_BYTES
 
-BATCH_ROWS = 65_536
+AUTO, PAGES, SQL = "auto", "pages", "sql"
+READERS = (AUTO, PAGES, SQL)
+"""How whole tables are read: from the pages of the file, by SQL, or from pages wherever these tell all."""
 IDS_PER_QUERY = 10_000
-
-
-_ROWID_NAMES = ("rowid", "_rowid_", "oid")
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _stored(column: str, dtype: type[pl.DataType]) -> str:
-    """A column in SQL: as it is stored, as bytes, or only whether it has a value."""
-    if dtype is pl.Binary:
-        return f"CAST({_quoted(column)} AS BLOB)"
-    return f"{_quoted(column)} IS NOT NULL" if dtype is pl.Boolean else _quoted(column)
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No garbage collection while rows arrive: it would walk millions of tuples that hold no cycle (a fifth slower)."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def string_ids_like(*patterns: str) -> sa.Select[Any]:
@@ -58,12 +35,16 @@ def string_ids_like(*patterns: str) -> sa.Select[Any]:
 class Export:
     """One SQLite export, open for reading. Use it as a context manager; it never writes to or beside the file.
 
+    Args:
+        path: The file.
+        reader: How whole tables are read, one of `READERS`.
+
     Raises:
         NotAnExport: The file is no SQLite database, or none of the tables of an export are in it.
         InputError: The file cannot be read, or a table it needs lacks a column (named in the message).
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reader: str = AUTO) -> None:
         """Open and look around; no event is read yet."""
         check_file(path)
         self.path = path
@@ -75,6 +56,9 @@ class Export:
         except BaseException:
             self._connection.close()
             raise
+        self._reader = reader
+        self._sql = SqlRows(path, self._connection)
+        self._pages: PageRows | None = None
         self._engine = sa.create_engine("sqlite://", creator=lambda: self._connection, poolclass=StaticPool)
         self._columns: dict[str, frozenset[str]] = {}
         self.shift_ns = 0  # what the export added to all times of events: reads take it off
@@ -85,6 +69,8 @@ class Export:
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
+        if self._pages is not None:
+            self._pages.close()
         self._engine.dispose()
         self._connection.close()
 
@@ -177,49 +163,49 @@ class Export:
         if spec.table not in self.tables:
             return Scanned([each(empty)], {})
         self._require(spec, present)
-        codes = {ours: Codes() for ours, (_, dtype) in spec.columns.items() if dtype is pl.String}
-        parts = [each(empty)]
-        for batch in self._rows(spec, present):
-            coded = batch.with_columns(codes[ours].of(batch[ours]) for ours in codes)
-            kept = coded if keep is None else coded.filter(keep.test(coded.select(keep.needs)))
-            parts.append(each(self._shifted(kept.select(list(types)))))
-        return Scanned(parts, {ours: each.texts for ours, each in codes.items()})
+        try:
+            batches, texts = self._from_pages(spec, keep)
+            parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
+        except NotCovered as refusal:
+            if self._reader == PAGES:
+                raise InputError(
+                    f"{self.path.name}: table {spec.table} cannot be read from its pages ({refusal}).",
+                    "Leave out --reader pages: SQL reads what pages alone do not tell.",
+                ) from refusal
+            batches, texts = self._sql.whole(spec, present, keep)
+            parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
+        return Scanned(parts, {ours: each.texts for ours, each in texts.items()})
 
-    def _rows(self, spec: TableSpec, present: frozenset[str]) -> Iterator[pl.DataFrame]:
-        """A whole table by SQL, in the order of its rows: an index would have another."""
-        columns = {ours: column for ours, column in spec.columns.items() if ours != ROW}
-        wanted = {ours: theirs for ours, (theirs, _) in columns.items() if theirs in present}
-        flags = [ours for ours, (_, dtype) in columns.items() if dtype is pl.Boolean]
-        absent = [pl.lit(None, dtype=dtype).alias(ours) for ours, (_, dtype) in columns.items() if ours not in wanted]
-        named = {ours: _stored(theirs, columns[ours][1]) for ours, theirs in wanted.items()}
-        rowid = self._rowid(spec.table, present) if ROW in spec.columns else None
-        if rowid is not None:
-            named[ROW] = rowid
-        types = {ours: pl.Int64 if ours in (ROW, *flags) else spec.columns[ours][1] for ours in named}
-        if not types:
-            return
-        chosen = ", ".join(f"{theirs} AS {_quoted(ours)}" for ours, theirs in named.items())
-        statement = f"SELECT {chosen} FROM {_quoted(spec.table)} NOT INDEXED"
-        before = 0
-        for batch in self._batches(statement, types, spec.table, wanted):
-            numbered = batch.with_columns(absent).with_columns(pl.col(flags).fill_null(0).cast(pl.Boolean))
-            if ROW in spec.columns and rowid is None:
-                numbered = numbered.with_row_index(ROW, before).with_columns(pl.col(ROW).cast(pl.Int64))
-            before += batch.height
-            yield numbered
+    def _from_pages(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[pl.DataFrame], Mapping[str, HasTexts]]:
+        """A whole table from its pages.
 
-    def _rowid(self, table: str, present: frozenset[str]) -> str | None:
-        """A name under which SQL has the rowid of a table; None for tables without."""
-        taken = {column.lower() for column in present}
-        for name in (name for name in _ROWID_NAMES if name not in taken):
-            with contextlib.suppress(sqlite3.OperationalError):
-                self._connection.execute(f"SELECT {name} FROM {_quoted(table)} LIMIT 0")
-                return name
-        return None
+        Raises:
+            NotCovered: It must be read by SQL; also from the iterator.
+            InputError: The file is damaged; likewise.
+        """
+        if self._reader == SQL:
+            raise NotCovered("SQL was asked for")
+        with self._undamaged(spec.table):
+            if self._pages is None:
+                self._pages = PageRows(self.path, self._connection)
+            batches, texts = self._pages.whole(spec, keep)
+
+        def checked() -> Iterator[pl.DataFrame]:
+            with self._undamaged(spec.table):
+                yield from batches
+
+        return checked(), texts
+
+    @contextlib.contextmanager
+    def _undamaged(self, table: str) -> Iterator[None]:
+        with readable(self.path, f"table {table}"):
+            try:
+                yield
+            except Damaged as error:
+                raise sqlite3.DatabaseError(str(error)) from error
 
     def _shifted(self, rows: pl.DataFrame) -> pl.DataFrame:
         """With instants as they were before the export shifted them: what wraps around was beyond any clock before."""
-        # What wraps around here was beyond any clock before, and is so after.
         return rows.with_columns(
             pl.col(name) - self.shift_ns for name in rows.columns if self.shift_ns and name in schema.INSTANTS
         )
@@ -302,35 +288,7 @@ class Export:
     ) -> pl.DataFrame:
         """Run a SELECT; `stored` gives our columns the file's names, for messages."""
         compiled = statement.compile(dialect=self._engine.dialect, compile_kwargs={"literal_binds": True})
-        return pl.concat([pl.DataFrame(schema=wanted), *self._batches(str(compiled), wanted, table, stored or {})])
-
-    def _batches(
-        self, statement: str, wanted: Mapping[str, type[pl.DataType]], table: str, stored: Mapping[str, str]
-    ) -> Iterator[pl.DataFrame]:
-        """Rows of a SELECT as they come."""
-        with readable(self.path, f"table {table}"):
-            cursor = self._connection.execute(statement)
-        while True:
-            with readable(self.path, f"table {table}"), _collector_paused():
-                rows = cursor.fetchmany(BATCH_ROWS)
-                columns = zip(wanted.items(), zip(*rows, strict=True), strict=True) if rows else ()
-                typed = [
-                    self._typed(f"{table}.{stored.get(ours, ours)}", ours, values, dtype)
-                    for (ours, dtype), values in columns
-                ]
-            if not typed:
-                return
-            yield pl.DataFrame(typed)
-
-    def _typed(self, where: str, ours: str, values: Sequence[object], dtype: type[pl.DataType]) -> pl.Series:
-        """A column of one type: SQLite stores anything anywhere, so a stray text among integers is found here."""
-        try:
-            return pl.Series(ours, values, dtype=dtype, strict=True)
-        except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
-            raise InputError(
-                f"{self.path.name}: {where} holds a value that is no {dtype.__name__}, as nsys never writes.",
-                "The file was edited or damaged: export it again.",
-            ) from error
+        return pl.concat([pl.DataFrame(schema=wanted), *self._sql.select(str(compiled), wanted, table, stored or {})])
 
     def _require(self, spec: TableSpec, present: frozenset[str]) -> None:
         missing = sorted(spec.columns[ours][0] for ours in spec.required if spec.columns[ours][0] not in present)
