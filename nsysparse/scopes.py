@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from nsysparse.containing import innermost
@@ -80,21 +81,25 @@ def _crossed(ranges: pl.DataFrame, labels: pl.DataFrame, told: pl.DataFrame) -> 
     closed too early.
 
     Args:
-        ranges: Of one trace.
-        labels: Their labels.
+        ranges: Of one trace, in their order.
+        labels: Their labels, numbered from 0 on.
         told: Labels that say something; stacks without any of them are not looked at.
     """
-    stack = ["thread", "domain"]
-    placed = ranges.filter(pl.col("style") == "push_pop").join(labels.select("label_id", "domain"), on="label_id")
-    speaking = placed.join(told.select("label_id"), on="label_id", how="semi").select(stack).unique()
-    found = [pl.Series("range_id", [], dtype=pl.UInt32)]
-    wanted = placed.join(speaking, on=stack, how="semi", nulls_equal=True)
-    for _, rows in wanted.group_by(stack, maintain_order=True):
-        lane = rows.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-        starts, ends = lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy()
-        crossing = crossings(starts, ends)
-        found.append(lane["range_id"].filter(pl.Series(crossing)))
-    return pl.concat(found).sort()
+    stacked = ranges.select("range_id", "thread", "label_id", "start_ns", "end_ns").filter(
+        ranges["style"] == "push_pop"
+    )
+    of_labels = labels.sort("label_id").select(
+        domain=pl.struct("domain").rank("dense"), says=pl.col("label_id").is_in(told["label_id"].implode())
+    )
+    label, thread, starts, ends = (stacked[name].to_numpy() for name in ("label_id", "thread", "start_ns", "end_ns"))
+    domain, says = (of_labels[name].to_numpy()[label] for name in ("domain", "says"))
+    crossing = np.zeros(len(thread), dtype=np.bool_)
+    borders = np.flatnonzero(thread[1:] != thread[:-1]) + 1
+    for lane in np.split(np.arange(len(thread)), borders):  # threads stand together, their ranges by (start, -end)
+        for each in np.unique(domain[lane][says[lane]]):
+            stack = lane[domain[lane] == each]
+            crossing[stack] = crossings(starts[stack], ends[stack])
+    return stacked["range_id"].filter(pl.Series(crossing)).sort()
 
 
 def wants_local_copies(labels: pl.DataFrame, rules: Sequence[Rule] | None = None) -> bool:

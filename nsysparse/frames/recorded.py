@@ -97,10 +97,14 @@ class GpuOps(OfTrace):
     grid_x = dy.Int64(nullable=True, metadata={"about": "blocks of a kernel; for NCCL's, its channels"})
 
 
-class Compute(OfTrace):
-    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged."""
+class Compute(dy.Schema):
+    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged.
 
-    device = dy.String(nullable=False, metadata={"about": "the device, as `device_key` names it"})
+    There can be ten million intervals, of few devices.
+    """
+
+    trace_id = dy.Categorical(nullable=False, metadata={"about": "the input, as in other frames"})
+    device = dy.Categorical(nullable=False, metadata={"about": "the device, as `device_key` names it"})
     start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
     end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
 

@@ -72,8 +72,10 @@ def _steps(journeys: Journeys, names: pl.DataFrame) -> pl.DataFrame:
 
 def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """Compute of the devices of which no step is known."""
-    named = journeys.compute.filter(pl.col("end_ns") > pl.col("start_ns")).join(names, on=OF_DEVICE)
-    stepless = named.join(steps, on=["trace_id", "gpu"], how="anti")
+    known = names.with_columns(pl.col(OF_DEVICE).cast(pl.Categorical))
+    named = journeys.compute.filter(pl.col("end_ns") > pl.col("start_ns")).join(known, on=OF_DEVICE)
+    stepful = steps.select(pl.col("trace_id").cast(pl.Categorical), "gpu").unique()
+    stepless = named.join(stepful, on=["trace_id", "gpu"], how="anti")
     return _drawn(stepless.with_columns(lane=pl.lit("compute"), kind=pl.lit(_COMPUTE)))
 
 

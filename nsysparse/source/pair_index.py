@@ -6,6 +6,7 @@ from nsysparse.intervals import Ints
 
 _SPREAD, _FREE = 8, 1000
 """An array has a place for every id of a process while ids are this dense: at most so many places an id."""
+_FEW = 32  # processes that are looked for one by one
 
 
 class PairIndex:
@@ -31,11 +32,16 @@ class PairIndex:
     def find(self, process: Ints, ids: Ints) -> Ints:
         """The number of each pair, from 0 on; -1 of one that is none of those known."""
         found = np.full(len(ids), -1, dtype=np.int64)
-        for each in np.unique(process).tolist():
-            lane = self._lanes.get(each)
-            if lane is not None:
-                rows = np.flatnonzero(process == each)
-                found[rows] = lane.find(ids[rows])
+        if len(ids) == 0:
+            return found
+        first = self._lanes.get(int(process[0]))
+        if bool((process == process[0]).all()):  # rows of one process often stand together
+            return found if first is None else first.find(ids)
+        lanes = self._lanes if len(self._lanes) <= _FEW else np.unique(process).tolist()
+        for each in lanes:
+            rows = np.flatnonzero(process == each)
+            if each in self._lanes and len(rows):
+                found[rows] = self._lanes[each].find(ids[rows])
         return found
 
 
