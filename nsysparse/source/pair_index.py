@@ -63,7 +63,7 @@ class _Dense:
 
     def find(self, ids: Ints) -> Ints:
         inside = (ids >= self._low) & (ids <= self._high)
-        found: Ints = np.where(inside, self._number[np.where(inside, ids - self._low, 0)], -1)
+        found: Ints = np.where(inside, self._number[np.where(inside, ids - self._low, 0)].astype(np.int64), -1)
         return found
 
 

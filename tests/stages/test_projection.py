@@ -78,7 +78,9 @@ def test_projection_equals_brute_force(
             schema=Labels.create_empty().schema,
         )
     )
-    got = project("t", Ranges.validate(frame), labels, GpuOps.cast(pl.DataFrame(ops, schema=GpuOps.create_empty().schema)))
+    got = project(
+        "t", Ranges.validate(frame), labels, GpuOps.cast(pl.DataFrame(ops, schema=GpuOps.create_empty().schema))
+    )
     for row, found in zip(frame.iter_rows(named=True), got.iter_rows(named=True), strict=True):
         crosses = row["style"] == "start_end" and row["end_thread"] != row["thread"]
         inside = [
