@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 
 from nsysparse.containing import innermost
 from nsysparse.frames import STYLES
-from nsysparse.intervals import crossings
 from nsysparse.presets.loader import FIELDS, Rule, active, builtin, match, rules_of
 from nsysparse.presets.rules import PHASES, ROLES, SCOPE
 from nsysparse.scope_table import ScopeTable
@@ -35,22 +33,13 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> ScopeTable
         Their ranges, whose `style` is push_pop, start_end, mark, `OPEN` or `CROSSED`, and what the presets found:
         `rule`, `kind`, `purpose`, `purpose_rule` and the fields of `FIELDS` as text.
     """
-    labels = trace.labels.filter(~nccl_domain.is_nccl())
-    said = match(labels, _speaking(trace.labels) if rules is None else rules)
-    silent = pl.all_horizontal(pl.col("purpose", *FIELDS).is_null()) & (pl.col("kind") == SCOPE)
-    said = said.filter(~silent)  # a name that is merely known, as every operation of torch is
-    said = said.with_columns(
-        pl.when(pl.col(field).is_in(words)).then(field).alias(field) for field, words in _WORDS.items()
-    )
-    crossed = _crossed(trace.ranges, trace.labels, said)
-    if len(crossed):
-        trace.anomalies["ranges-crossing"] += len(crossed)
+    said = said_by(trace.labels, _speaking(trace.labels) if rules is None else rules)
     ranges = (
         trace.ranges.join(said.select("label_id", "kind"), on="label_id")
         .with_columns(
             style=pl.when(_never_ended())
             .then(pl.lit(OPEN, dtype=SCOPE_STYLES))
-            .when(pl.col("range_id").is_in(crossed.implode()))
+            .when("is_crossed")
             .then(pl.lit(CROSSED, dtype=SCOPE_STYLES))
             .otherwise(pl.col("style").cast(SCOPE_STYLES))
         )
@@ -58,6 +47,16 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> ScopeTable
         .sort("range_id")
     )
     return ScopeTable(ranges, said)
+
+
+def said_by(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
+    """What rules say of labels, a row for each of which they say something: `label_id` and the words of scopes."""
+    said = match(labels.filter(~nccl_domain.is_nccl()), rules)
+    silent = pl.all_horizontal(pl.col("purpose", *FIELDS).is_null()) & (pl.col("kind") == SCOPE)
+    said = said.filter(~silent)  # a name that is merely known, as every operation of torch is
+    return said.with_columns(
+        pl.when(pl.col(field).is_in(words)).then(field).alias(field) for field, words in _WORDS.items()
+    )
 
 
 def holding(scopes: ScopeTable, *conditions: pl.Expr) -> pl.DataFrame:
@@ -72,34 +71,6 @@ def _never_ended() -> pl.Expr:
     """
     about_one = pl.col("kind").is_in(MOVING_KINDS) | (pl.col("style") == "push_pop")
     return pl.col("is_open") & about_one & (pl.col("style") != "mark")
-
-
-def _crossed(ranges: pl.DataFrame, labels: pl.DataFrame, told: pl.DataFrame) -> pl.Series:
-    """`range_id` of push/pop ranges that overlap another of their thread and domain without holding it.
-
-    Each thread and domain has a stack of its own, so these cannot be true: a push or pop was lost, or a range was
-    closed too early.
-
-    Args:
-        ranges: Of one trace, in their order.
-        labels: Their labels, numbered from 0 on.
-        told: Labels that say something; stacks without any of them are not looked at.
-    """
-    stacked = ranges.select("range_id", "thread", "label_id", "start_ns", "end_ns").filter(
-        ranges["style"] == "push_pop"
-    )
-    of_labels = labels.sort("label_id").select(
-        domain=pl.struct("domain").rank("dense"), says=pl.col("label_id").is_in(told["label_id"].implode())
-    )
-    label, thread, starts, ends = (stacked[name].to_numpy() for name in ("label_id", "thread", "start_ns", "end_ns"))
-    domain, says = (of_labels[name].to_numpy()[label] for name in ("domain", "says"))
-    crossing = np.zeros(len(thread), dtype=np.bool_)
-    borders = np.flatnonzero(thread[1:] != thread[:-1]) + 1
-    for lane in np.split(np.arange(len(thread)), borders):  # threads stand together, their ranges by (start, -end)
-        for each in np.unique(domain[lane][says[lane]]):
-            stack = lane[domain[lane] == each]
-            crossing[stack] = crossings(starts[stack], ends[stack])
-    return stacked["range_id"].filter(pl.Series(crossing)).sort()
 
 
 def wants_local_copies(labels: pl.DataFrame, rules: Sequence[Rule] | None = None) -> bool:
