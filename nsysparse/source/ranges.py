@@ -32,11 +32,11 @@ def in_order(
         said: What some of them carry: `event` and columns that tell apart what else is equal; may be empty.
         speaking: Ids of labels of which a preset says something: stacks without any of them are not looked at.
         kept: Ids of labels whose ranges are wanted; all without it.
-        ends: Where the recording ends, in nanoseconds, and likewise if the file says so itself.
+        ends: Where the recording ends, in nanoseconds, as far as that is known; and likewise if the file says it.
         anomalies: Counts ranges that were never closed, and such as cross another of their stack.
 
     Returns:
-        The columns of `Ranges`, `has_category`, and those of `said`, if it has rows.
+        The columns of `Ranges`, `has_category`, `is_endless` (for `until`), and those of `said`, if it has rows.
     """
     rank = np.argsort(np.argsort(events.threads))  # numbers of threads are in no order
     lanes = rank[events.rows["thread"].to_numpy()].astype(_narrowest(len(rank)))
@@ -54,6 +54,14 @@ def in_order(
     placed = ranges.with_columns(process=thread_process(pl.col("thread")))
     known = Ranges.column_names()
     return placed.select(*known, *(name for name in placed.columns if name not in known))
+
+
+def until(ranges: pl.DataFrame, last_ns: int) -> pl.DataFrame:
+    """The ranges of `in_order`; those without an end of their own last until then, if that is later."""
+    later = pl.col("is_endless") & (pl.col("end_ns") < last_ns)
+    if not ranges.select(later.any()).item():
+        return ranges
+    return ranges.with_columns(end_ns=pl.when(later).then(pl.lit(last_ns, pl.Int64)).otherwise("end_ns"))
 
 
 def _count(anomalies: Counter[str], found: Mapping[str, int]) -> None:
@@ -92,6 +100,7 @@ def _sorted(events: Events, positions: Ints, said: pl.DataFrame, ends: tuple[int
     told = rows.with_columns(
         style=pl.col("event_type").replace_strict(STYLE_OF, return_dtype=STYLES),
         is_open=(never_ended | cut).fill_null(value=False),
+        is_endless=never_ended,
         end_ns=pl.when(is_mark).then("start_ns").otherwise(pl.col("end_ns").fill_null(trace_end)),
         thread=threads.gather(rows["thread"]),
         end_thread=threads.gather(rows["end_thread"]),
