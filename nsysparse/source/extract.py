@@ -19,7 +19,7 @@ from nsysparse.source.carried import read_carried, read_payloads
 from nsysparse.source.compute import read_compute
 from nsysparse.source.counters import read_counters
 from nsysparse.source.devices import read_gpus
-from nsysparse.source.export import Export
+from nsysparse.source.export import Access, Export
 from nsysparse.source.gpu_work import read_gpu_ops
 from nsysparse.source.graph_nodes import read_graph_nodes
 from nsysparse.source.nccl_trace import is_traced, read_nccl_trace
@@ -50,6 +50,7 @@ def read_trace(
     speaking: Callable[[pl.DataFrame], pl.Series] = _nobody,
     local_copies: Wanted = _never,
     steps: Wanted = _never,
+    access: Access | None = None,
 ) -> Trace:
     """Read one export.
 
@@ -62,12 +63,13 @@ def read_trace(
         speaking: Asked with the labels for the ids of those that say something.
         local_copies: Asked with the labels whether copies to and from the host and within a device matter too.
         steps: Asked with them whether ranges tell of steps, so that it matters from when to when their kernels ran.
+        access: How the file is read, and from when to when.
 
     Raises:
         NotAnExport: The file is no export.
         InputError: It cannot be read, or lacks a column that this needs.
     """
-    with Export(path) as export:
+    with Export(path, access) as export:
         anomalies: Counter[str] = Counter()
         metadata = export.read_metadata()
         anchor = read_anchor(export, metadata)
@@ -104,6 +106,7 @@ def read_trace(
             graph_nodes=nodes,
             anchor=anchor,
             threads=threads,
+            window=export.window,
         )
 
 
