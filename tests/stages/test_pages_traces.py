@@ -1,0 +1,23 @@
+"""Every column of every table of traces: pages say what SQL says."""
+
+from pathlib import Path
+
+import pytest
+from page_tables import assert_same, tables
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*/*.sqlite")), ids=lambda path: path.name)
+def test_sample_traces(path):
+    roots = tables(path)
+
+    assert sum(assert_same(path, table, root) for table, root in roots.items()) > 2 * len(roots)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("kind", ["lab_traces", "real_traces"])
+def test_captures(kind, shared_traces):
+    for path in shared_traces(kind):
+        for table, root in tables(path).items():
+            assert_same(path, table, root)
