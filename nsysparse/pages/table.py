@@ -181,7 +181,7 @@ class _Pass:
         fields = lay_out(cells, places)
         needed = np.zeros(len(cells), np.bool_)
         for field in fields.values():
-            needed |= field.at + field.sizes > cells.ends
+            needed |= (field.at + field.sizes > cells.ends) & (np.asarray(field.sizes) > 0)
         if needed.any():
             cells = self._chains.complete(cells, needed)
             fields = lay_out(cells, places)

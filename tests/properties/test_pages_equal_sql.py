@@ -29,7 +29,8 @@ def columns(draw):
     """Types of columns, and for each what may stand in it."""
     types = draw(st.lists(st.sampled_from(sorted(OF_TYPE)), min_size=1, max_size=9))
     values = [
-        draw(st.sampled_from([OF_TYPE[kind], OF_TYPE[kind] | st.none(), st.none(), ANYTHING | st.none()])) for kind in types
+        draw(st.sampled_from([OF_TYPE[kind], OF_TYPE[kind] | st.none(), st.none(), ANYTHING | st.none()]))
+        for kind in types
     ]
     return types, values
 
@@ -63,10 +64,13 @@ def test_random_tables(data):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_columns_read_together_are_those_read_alone(seed, tmp_path):
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 (the same files in every run)
     widths = [chance.choice([0, 1, 7, 15, 23, 31, 47, 62]) for _ in range(40)]
     rows = [
-        [None if chance.random() < 0.02 else chance.getrandbits(bits) - (1 << bits >> 1) if bits else bits for bits in widths]
+        [
+            None if chance.random() < 0.02 else chance.getrandbits(bits) - (1 << bits >> 1) if bits else bits
+            for bits in widths
+        ]
         for _ in range(3000)
     ]
     insert = f"INSERT INTO t VALUES ({', '.join('?' * 40)})"
@@ -76,10 +80,13 @@ def test_columns_read_together_are_those_read_alone(seed, tmp_path):
     expected, _ = stored(path, "t")
 
     found = read(path, tables(path)["t"], wanted, threads=2)
-    some = read(path, tables(path)["t"], wanted, first=[f"c{kept[3]}"], keep=lambda of: of[f"c{kept[3]}"].values % 3 == 0)
+    some = read(
+        path, tables(path)["t"], wanted, first=[f"c{kept[3]}"], keep=lambda of: of[f"c{kept[3]}"].values % 3 == 0
+    )
 
     assert found == {f"c{place}": expected[place].values for place in kept}
     stays = [(value or 0) % 3 == 0 for value in expected[kept[3]].values]
     assert some == {
-        f"c{place}": [value for value, stay in zip(expected[place].values, stays, strict=True) if stay] for place in kept
+        f"c{place}": [value for value, stay in zip(expected[place].values, stays, strict=True) if stay]
+        for place in kept
     }

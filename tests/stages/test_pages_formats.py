@@ -13,7 +13,8 @@ SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 EDGES = [0, 1, -1, 127, -128, 128, 32767, -32768, 2**23 - 1, -(2**23), 2**31, -(2**31), 2**47 - 1, -(2**47), 2**63 - 1]
 EDGES += [-(2**63), None, 2]
 ROWS = [
-    (EDGES[i % len(EDGES)], i / 7, f"name {i % 13} " + "x" * (i % 90), bytes([i % 256]) * (i % 31), i) for i in range(900)
+    (EDGES[i % len(EDGES)], i / 7, f"name {i % 13} " + "x" * (i % 90), bytes([i % 256]) * (i % 31), i)
+    for i in range(900)
 ]
 CREATE = "CREATE TABLE t (a INTEGER, r REAL, s TEXT, b BLOB, z INTEGER)"
 INSERT = "INSERT INTO t VALUES (?, ?, ?, ?, ?)"
@@ -40,7 +41,9 @@ def test_bytes_of_pages_kept_for_others(size, reserved, tmp_path):
 
 @pytest.mark.parametrize("mode", ["FULL", "INCREMENTAL"])
 def test_files_with_pointer_maps_and_free_pages(mode, tmp_path):
-    path = write(tmp_path / "t", CREATE, before=["PRAGMA page_size=512", f"PRAGMA auto_vacuum={mode}"], rows={INSERT: ROWS})
+    path = write(
+        tmp_path / "t", CREATE, before=["PRAGMA page_size=512", f"PRAGMA auto_vacuum={mode}"], rows={INSERT: ROWS}
+    )
     assert_same(path, "t")
     write(path, "DELETE FROM t WHERE z % 3", "CREATE TABLE u (x)", "INSERT INTO u SELECT z FROM t")
 
@@ -50,7 +53,7 @@ def test_files_with_pointer_maps_and_free_pages(mode, tmp_path):
 
 def test_deleted_and_rewritten_rows(tmp_path):
     path = write(tmp_path / "t", CREATE, before=["PRAGMA page_size=1024"], rows={INSERT: ROWS})
-    chance = random.Random(7)
+    chance = random.Random(7)  # noqa: S311 (the same files in every run)
     for _ in range(5):
         gone = ", ".join(str(chance.randrange(900)) for _ in range(100))
         write(path, f"DELETE FROM t WHERE z IN ({gone})", f"UPDATE t SET s = s || s WHERE z IN ({gone}) OR z % 7 = 3")
@@ -83,7 +86,9 @@ def test_a_default_of_rows_that_are_older_is_for_sql(tmp_path):
     assert read(path, tables(path)["t"], {"b": b.wanted})["b"] == [2]
 
 
-@pytest.mark.parametrize("rowids", [[1], [-(2**63), -1, 0, 1, 2**63 - 1], [2**7 - 1, 2**14, 2**21, 2**35, 2**56], range(-600, 600)])
+@pytest.mark.parametrize(
+    "rowids", [[1], [-(2**63), -1, 0, 1, 2**63 - 1], [2**7 - 1, 2**14, 2**21, 2**35, 2**56], range(-600, 600)]
+)
 def test_a_primary_key_is_the_rowid(rowids, tmp_path):
     create = "CREATE TABLE t (s TEXT, id INTEGER PRIMARY KEY, n INTEGER)"
     rows = [(f"r{i}", i, i) for i in rowids]
@@ -126,14 +131,24 @@ def test_trees_of_many_levels(tmp_path):
 
 
 def test_rows_that_go_on_on_other_pages(tmp_path):
-    chance = random.Random(1)
-    rows = [(i, "o" * chance.choice([0, 5, 400, 470, 480, 500, 5000]) + str(i), i * 7, bytes(i * 40), None) for i in range(120)]
+    chance = random.Random(1)  # noqa: S311 (the same files in every run)
+    rows = [
+        (i, "o" * chance.choice([0, 5, 400, 470, 480, 500, 5000]) + str(i), i * 7, bytes(i * 40), None)
+        for i in range(120)
+    ]
     create = "CREATE TABLE t (a INTEGER, s TEXT, n INTEGER, b BLOB, never INTEGER)"
     for size in (512, 1024, 4096):
-        path = write(tmp_path / f"{size}", create, before=[f"PRAGMA page_size={size}"], rows={"INSERT INTO t VALUES (?, ?, ?, ?, ?)": rows})
+        path = write(
+            tmp_path / f"{size}",
+            create,
+            before=[f"PRAGMA page_size={size}"],
+            rows={"INSERT INTO t VALUES (?, ?, ?, ?, ?)": rows},
+        )
         assert_same(path, "t")
         every = {"a": Wanted(0, "int"), "s": Wanted(1, "text"), "n": Wanted(2, "int"), "b": Wanted(3, "bytes")}
-        found = read(path, tables(path)["t"], every, first=["n", "s"], keep=lambda columns: columns["n"].values % 14 == 0)
+        found = read(
+            path, tables(path)["t"], every, first=["n", "s"], keep=lambda columns: columns["n"].values % 14 == 0
+        )
         assert found["a"] == [row[0] for row in rows if row[2] % 14 == 0]
         assert found["b"] == [row[3] for row in rows if row[2] % 14 == 0]
 
@@ -143,7 +158,9 @@ def test_headers_longer_than_one_byte_can_say(size, tmp_path):
     names = [f"c{i}" for i in range(300)]
     rows = [[(i * j) % 251 - 5 if j % 7 else "z" * (i % 80) for j in range(300)] for i in range(20)]
     insert = f"INSERT INTO t VALUES ({', '.join('?' * 300)})"
-    path = write(tmp_path / "t", f"CREATE TABLE t ({', '.join(names)})", before=[f"PRAGMA page_size={size}"], rows={insert: rows})
+    path = write(
+        tmp_path / "t", f"CREATE TABLE t ({', '.join(names)})", before=[f"PRAGMA page_size={size}"], rows={insert: rows}
+    )
 
     for places in ([0, 299], [120, 130], list(range(300))):
         wanted = {f"c{place}": Wanted(place, "int" if place % 7 else "text") for place in places}
@@ -156,10 +173,18 @@ def test_headers_longer_than_one_byte_can_say(size, tmp_path):
 def test_texts_of_any_length_are_followed_by_the_right_columns(tmp_path):
     texts = ["", "a" * 57, "b" * 58, "c" * 100, "d" * 3000, None, "nul\0inside", "é" * 40]
     rows = [(texts[i % 8], i, texts[(i // 8) % 8], -i) for i in range(300)]
-    path = write(tmp_path / "t", "CREATE TABLE t (s TEXT, a INTEGER, u TEXT, b INTEGER)", rows={"INSERT INTO t VALUES (?, ?, ?, ?)": rows})
+    path = write(
+        tmp_path / "t",
+        "CREATE TABLE t (s TEXT, a INTEGER, u TEXT, b INTEGER)",
+        rows={"INSERT INTO t VALUES (?, ?, ?, ?)": rows},
+    )
 
     assert_same(path, "t")
-    same_length = write(tmp_path / "u", "CREATE TABLE t (s TEXT, a INTEGER)", rows={"INSERT INTO t VALUES (?, ?)": [(f"{i:070}", i) for i in range(99)]})
+    same_length = write(
+        tmp_path / "u",
+        "CREATE TABLE t (s TEXT, a INTEGER)",
+        rows={"INSERT INTO t VALUES (?, ?)": [(f"{i:070}", i) for i in range(99)]},
+    )
     assert_same(same_length, "t")
 
 
@@ -172,7 +197,9 @@ def test_bytes_that_are_no_utf8_are_kept_as_they_are(tmp_path):
 
 def test_whole_numbers_in_columns_of_reals(tmp_path):
     numbers = [1, 2.5, -0.0, 2**62, None, 1e300, float("inf"), -7.0, 0, 1.0, 9007199254740993]
-    path = write(tmp_path / "t", "CREATE TABLE t (r REAL, n)", rows={"INSERT INTO t VALUES (?, ?)": [(n, n) for n in numbers]})
+    path = write(
+        tmp_path / "t", "CREATE TABLE t (r REAL, n)", rows={"INSERT INTO t VALUES (?, ?)": [(n, n) for n in numbers]}
+    )
 
     assert_same(path, "t")
     only_whole = write(tmp_path / "u", "CREATE TABLE t (r REAL)", rows={"INSERT INTO t VALUES (?)": [(5.0,)] * 3})

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from page_tables import plain, read, tables, write
+from page_tables import plain, read, write
 
 from nsysparse.pages import ROWID, Damaged, NotCovered, PageFile, Texts, Wanted
 from nsysparse.pages import table as table_module
@@ -20,7 +20,9 @@ ROWS = [(i, f"name {i % 50}", bytes([i % 256])) for i in range(20_000)]
 def path(tmp_path, monkeypatch):
     monkeypatch.setattr(table_module, "_AT_ONCE", 4096)  # some pages a chunk, so that a small file has many
     insert = {"INSERT INTO t VALUES (?, ?, ?)": ROWS}
-    return write(tmp_path / "t", "CREATE TABLE t (a INTEGER, s TEXT, b BLOB)", before=["PRAGMA page_size=1024"], rows=insert)
+    return write(
+        tmp_path / "t", "CREATE TABLE t (a INTEGER, s TEXT, b BLOB)", before=["PRAGMA page_size=1024"], rows=insert
+    )
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 8])
@@ -34,7 +36,9 @@ def test_only_rows_to_keep_are_decoded(path):
     texts = {"s": Texts()}
     with PageFile(path) as file:
         chunks = list(
-            file.table(2).chunks(WANTED, texts, first=["a"], keep=lambda columns: columns["a"].values % 50 == 7, threads=2)
+            file.table(2).chunks(
+                WANTED, texts, first=["a"], keep=lambda columns: columns["a"].values % 50 == 7, threads=2
+            )
         )
 
     assert [a for chunk in chunks for a in plain(chunk["a"], None)] == list(range(7, 20_000, 50))
@@ -115,7 +119,20 @@ def coded(texts: Texts, values: list[bytes]) -> list[bytes]:
     return [texts.values[code] for code in texts.code(buffer, np.cumsum(sizes) - sizes, sizes)]
 
 
-LENGTHS = [b"", b"a", b"\0", b"a\0", b"\0a", b"abcdefgh", b"abcdefgh\0", b"abcdefghi", b"x" * 127, b"x" * 128, b"x" * 129, b"x" * 9000]
+LENGTHS = [
+    b"",
+    b"a",
+    b"\0",
+    b"a\0",
+    b"\0a",
+    b"abcdefgh",
+    b"abcdefgh\0",
+    b"abcdefghi",
+    b"x" * 127,
+    b"x" * 128,
+    b"x" * 129,
+    b"x" * 9000,
+]
 
 
 @pytest.mark.parametrize("rounds", [1, 5])

@@ -18,7 +18,9 @@ ROWID_ONLY = {"id": Wanted(ROWID, "int")}
 @pytest.fixture
 def path(tmp_path):
     rows = {"INSERT INTO t VALUES (?, ?)": [(i, "s" * 40) for i in range(2000)]}
-    return write(tmp_path / "t.sqlite", "CREATE TABLE t (a INTEGER, s TEXT)", before=[f"PRAGMA page_size={SIZE}"], rows=rows)
+    return write(
+        tmp_path / "t.sqlite", "CREATE TABLE t (a INTEGER, s TEXT)", before=[f"PRAGMA page_size={SIZE}"], rows=rows
+    )
 
 
 def change(path: Path, at: int, content: bytes) -> None:
@@ -87,7 +89,9 @@ def test_other_encodings(tmp_path):
 
 
 def test_tables_that_are_none(tmp_path):
-    path = write(tmp_path / "t", "CREATE TABLE w (k TEXT PRIMARY KEY) WITHOUT ROWID", "CREATE VIEW v AS SELECT * FROM w")
+    path = write(
+        tmp_path / "t", "CREATE TABLE w (k TEXT PRIMARY KEY) WITHOUT ROWID", "CREATE VIEW v AS SELECT * FROM w"
+    )
 
     with PageFile(path) as file, pytest.raises(NotCovered, match="WITHOUT ROWID"):
         file.table(2)
@@ -252,7 +256,9 @@ def test_records_that_contradict_themselves(path, at, content, what):
 @pytest.fixture
 def long(tmp_path):
     rows = {"INSERT INTO t VALUES (?, ?)": [(i, chr(97 + i) * 1500) for i in range(6)]}
-    return write(tmp_path / "long.sqlite", "CREATE TABLE t (a INTEGER, s TEXT)", before=[f"PRAGMA page_size={SIZE}"], rows=rows)
+    return write(
+        tmp_path / "long.sqlite", "CREATE TABLE t (a INTEGER, s TEXT)", before=[f"PRAGMA page_size={SIZE}"], rows=rows
+    )
 
 
 def chains_of(path: Path) -> list[int]:
