@@ -80,7 +80,7 @@ def _integers(windows: Windows, field: Field) -> Ints:
         np.right_shift(values, _BITS - 8 * field.sizes, out=values)
         return values
     values = windows.words(field).view(np.int64)
-    np.right_shift(values, (_BITS - 8 * np.asarray(field.sizes)) % _BITS, out=values)
+    np.right_shift(values, (_BITS - 8 * np.asarray(field.sizes)) & (_BITS - 1), out=values)
     # Types without bytes of their own.
     implied = (types <= _NULL) | (types >= _ZERO)
     if implied.any():
@@ -110,16 +110,18 @@ def _filled(windows: Windows, field: Field, there: Flags) -> Flags:
 
 def _stretches(cells: Cells, field: Field, valid: Flags | None, texts: Texts | None) -> Column:
     """Bytes as they are, or codes of texts."""
-    rows = np.arange(len(cells)) if valid is None else np.flatnonzero(valid)
-    at, sizes = field.at[rows], np.broadcast_to(field.sizes, len(cells))[rows]
+    at, sizes = field.at, np.broadcast_to(field.sizes, len(cells))
+    if valid is not None:
+        at, sizes = at[valid], sizes[valid]
     if texts is not None:
         codes = texts.code(cells.buffer, at, sizes)
         if valid is None:
             return Column(codes, None)
         spread = np.full(len(cells), -1, np.int64)
-        spread[rows] = codes
+        spread[valid] = codes
         return Column(spread, valid)
     values, view = np.full(len(cells), None, np.object_), cells.buffer.data
+    rows = np.arange(len(cells)) if valid is None else np.flatnonzero(valid)
     for row, start, size in zip(rows.tolist(), at.tolist(), sizes.tolist(), strict=True):
         values[row] = bytes(view[start : start + size])
     return Column(values, valid)
