@@ -157,3 +157,26 @@ def assert_same(path: Path, table: str, root: int | None = None, **how: Any) -> 
             assert same(ours, column.values, kind), (table, column.name, kind, ours[:5], column.values[:5])
             done += 1
     return done
+
+
+def assert_same_together(path: Path, table: str, root: int, **how: Any) -> int:
+    """Like `assert_same`, with all columns that are of a kind read at once, and none that are not.
+
+    Returns:
+        Likewise.
+    """
+    columns, rowids = stored(path, table)
+    done = 0
+    for kind in KINDS:
+        fitting = [each for each in columns if each.kinds <= STORED[kind] and not (kind == "int" and each.real)]
+        wanted = {
+            each.name: replace(each.wanted, kind=kind)
+            for each in fitting
+            if kind in {"int", "filled"} or not each.wanted.is_rowid
+        }
+        found = read(path, root, {**wanted, "its rowid": Wanted(ROWID, "int")}, **how)
+        assert found["its rowid"] == rowids
+        for each in fitting:
+            assert each.name not in wanted or same(found[each.name], each.values, kind), (table, each.name, kind)
+        done += len(wanted)
+    return done
