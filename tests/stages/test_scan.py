@@ -42,12 +42,8 @@ def scanned(path: Path, keep: Keep | None = None, reader: str = "auto") -> pl.Da
 @pytest.mark.parametrize("reader", [PAGES, SQL])
 def test_all_rows_come_in_their_order_whatever_an_index_has(tmp_path: Path, reader: str) -> None:
     path = things(tmp_path / "a.sqlite", "(a INTEGER, text TEXT)", "CREATE INDEX i ON THINGS (a, text)")
-    assert scanned(path, reader=reader).rows() == [
-        (1, 3, "x", None),
-        (2, 1, None, None),
-        (3, 2, "y", None),
-        (4, None, "x", None),
-    ]
+    rows = scanned(path, reader=reader).drop("gone").rows()
+    assert rows == [(1, 3, "x"), (2, 1, None), (3, 2, "y"), (4, None, "x")]
 
 
 @pytest.mark.parametrize("reader", [PAGES, SQL])
@@ -60,12 +56,8 @@ def test_rows_stay_that_pass_the_test(tmp_path: Path, reader: str) -> None:
 
 
 def test_what_pages_do_not_tell_is_read_by_sql_unless_only_pages_may_be(tmp_path: Path) -> None:
-    path = things(tmp_path / "a.sqlite", "(a INTEGER, text TEXT)", "UPDATE THINGS SET text = 5 WHERE a = 2")
-    path = things(
-        tmp_path / "b.sqlite", "(a INTEGER, text BLOB)", "UPDATE THINGS SET text = 'long' || text WHERE a = 2"
-    )
-    assert scanned(path)["text"].to_list() == ["x", None, "longy", "x"]
-    other = things(tmp_path / "c.sqlite", "(a REAL, text TEXT)")
+    other = things(tmp_path / "a.sqlite", "(a REAL, text TEXT)", "UPDATE THINGS SET a = NULL")
+    assert scanned(other)["text"].to_list() == ["x", None, "y", "x"]
     with pytest.raises(InputError, match=r"THINGS cannot be read from its pages \(a is declared REAL\)"):
         scanned(other, reader=PAGES)
 
