@@ -71,7 +71,7 @@ def read_events(export: Export, anomalies: Counter[str]) -> Events:
         rows.append(part.rows.drop("name").with_columns(label_id=label))
         carriers.append(part.carriers.with_columns(pl.col("event") + before))
         before += part.rows.height
-    return Events(labels, pl.concat(rows, rechunk=False), reading.threads.values, pl.concat(carriers))
+    return Events(labels, pl.concat(rows, rechunk=True), reading.threads.values, pl.concat(carriers))
 
 
 class _Part(NamedTuple):
