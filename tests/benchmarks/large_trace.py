@@ -304,6 +304,7 @@ def write(path: Path, kernels: int, seed: int = SEED) -> dict[str, int]:
     The file appears under its name when it is complete.
     """
     program, store = Program(LAYERS), RowStore(SCHEMA)
+    metadata = store.version.metadata_table or ""
     ranks = [Rank(number, program, np.random.default_rng([seed, number])) for number in range(PROCESSES)]
     steps = max(1, round(kernels / (PROCESSES * len(program.kernels))))
     unfinished = path.with_name(path.name + ".part")
@@ -311,21 +312,21 @@ def write(path: Path, kernels: int, seed: int = SEED) -> dict[str, int]:
     rows = dict.fromkeys(USUAL, 0)
     with closing(sqlite3.connect(unfinished, isolation_level=None)) as connection:
         connection.executescript("PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;")
-        for table in ("StringIds", store.version.metadata_table, *USUAL):
+        for table in ("StringIds", metadata, *USUAL):
             columns = ", ".join(column.ddl for column in store.columns[table])
             connection.execute(f"CREATE TABLE {table} ({columns})")
         for done in range(0, steps, STEPS_AT_ONCE):
             parts: dict[str, list[Columns]] = {table: [] for table in USUAL}
             for rank in ranks:
-                for table, columns in rank.chunk(min(STEPS_AT_ONCE, steps - done)):
-                    parts[table].append(columns)
+                for table, made in rank.chunk(min(STEPS_AT_ONCE, steps - done)):
+                    parts[table].append(made)
             for table, found in parts.items():
                 rows[table] += _insert(connection, store, table, found)
         connection.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(program.strings))
         notice = _notice(kernels, seed)
         said = metadata_rows(store.version, lazy=True, json=False, blobs=False, notice=notice, more={})
         pairs = [(row["name"], row["value"]) for row in said]
-        connection.executemany(f"INSERT INTO {store.version.metadata_table} VALUES (?, ?)", pairs)
+        connection.executemany(f"INSERT INTO {metadata} VALUES (?, ?)", pairs)
         connection.execute("COMMIT")
     unfinished.rename(path)
     return rows
@@ -340,7 +341,7 @@ def is_current(path: Path, kernels: int, seed: int = SEED) -> bool:
             found = connection.execute("SELECT value FROM META_DATA_EXPORT WHERE name = ?", (SYNTHETIC,)).fetchone()
         except sqlite3.DatabaseError:
             return False
-    return found == (_notice(kernels, seed),)
+    return bool(found == (_notice(kernels, seed),))
 
 
 def trace(folder: Path, size: str, seed: int = SEED) -> Path:
