@@ -17,7 +17,7 @@ from floors import scans
 from processes import Run, run
 from whole_commands import Measured
 
-LIMIT_S = 300
+CPU_LIMIT_S = 300
 YARDSTICK_ROUNDS = 25
 PEERS = {"8k": ("nvtxgpuproj", 3), "S": ("nvtxgpuproj", 1), "M": ("nvtxkernsum", 1)}
 """By size which report of nsys, and how often: what takes minutes is measured once."""
@@ -75,12 +75,12 @@ def measure(size: str, trace: Path, trace_s: Path, folder: Path, ranges: Path) -
     shutil.copyfile(trace, copy)
     _, before = yardstick(trace_s, folder)
     command = [nsys, "stats", "-r", named, "--format", "csv", "-o", "-", str(copy)]
-    runs = [run(command, copy.parent, LIMIT_S) for _ in range(rounds)]
+    runs = [run(command, copy.parent, CPU_LIMIT_S) for _ in range(rounds)]
     _, after = yardstick(trace_s, folder)
     scan = statistics.mean((before, after))
     took = statistics.median(each.cpu_seconds for each in runs)
     is_cut_off = runs[-1].is_cut_off
-    answers = f"cut off at {LIMIT_S} s" if is_cut_off else _compared(report, runs[-1], ranges, folder)
+    answers = f"cut off at {CPU_LIMIT_S} s" if is_cut_off else _compared(report, runs[-1], ranges, folder)
     shutil.rmtree(copy.parent)
     version = run([nsys, "--version"], folder).said.strip().rsplit(" ", 1)[-1].split("-")[0]
     return Peer(report, version, round(took, 1), round(took / scan, 1), rounds, is_cut_off, answers)

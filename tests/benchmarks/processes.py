@@ -5,11 +5,9 @@ among the child's.
 """
 
 import os
-import signal
 import statistics
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +15,13 @@ from pathlib import Path
 
 KB = 1024
 """ru_maxrss is in kibibytes on Linux."""
+NEARLY = 0.95
+"""What was ended at its limit is told from its CPU seconds, of which the last few are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process that ended, or was ended at `limit`: what it took, what it had at most, its standard output.
+    """One process that ended, or was ended at its limit: what it took, what it had at most, its standard output.
 
     `cpu_seconds` are those of its children, too, as far as it waited for them.
     """
@@ -33,41 +33,33 @@ class Run:
     is_cut_off: bool = False
 
 
-def run(command: Sequence[str], folder: Path, limit: float | None = None, *, may_fail: bool = False) -> Run:
+def run(command: Sequence[str], folder: Path, cpu_limit: int | None = None, *, may_fail: bool = False) -> Run:
     """Run one process to its end.
 
     Args:
         command: What to run.
         folder: Where.
-        limit: Seconds after which it is ended, with all that it started.
+        cpu_limit: CPU seconds after which it, or a process that it started, is ended.
         may_fail: Whether its exit code says nothing, as that of nsys for a help.
 
     Raises:
         RuntimeError: It failed; the message has the end of its standard error.
     """
+    limited = ["/bin/sh", "-c", 'ulimit -t "$0" && exec "$@"', str(cpu_limit)] if cpu_limit else []
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begun = time.perf_counter()
-        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err, start_new_session=True)
-        cut = threading.Event()
-
-        def end() -> None:
-            cut.set()
-            os.killpg(process.pid, signal.SIGKILL)
-
-        timer = threading.Timer(limit or threading.TIMEOUT_MAX, end)
-        timer.daemon = True
-        timer.start()
+        process = subprocess.Popen([*limited, *command], cwd=folder, stdout=out, stderr=err)
         _, status, usage = os.wait4(process.pid, 0)
         took = time.perf_counter() - begun
-        timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode and not (may_fail or cut.is_set()):
+        cpu = usage.ru_utime + usage.ru_stime
+        is_cut_off = cpu_limit is not None and cpu >= NEARLY * cpu_limit
+        if process.returncode and not (may_fail or is_cut_off):
             err.seek(0)
             tail = err.read().decode(errors="replace")[-2000:]
             raise RuntimeError(f"{' '.join(command[:4])} … ended with {process.returncode}: {tail}")
         out.seek(0)
-        cpu = usage.ru_utime + usage.ru_stime
-        return Run(took, cpu, usage.ru_maxrss * KB, out.read().decode(errors="replace"), cut.is_set())
+        return Run(took, cpu, usage.ru_maxrss * KB, out.read().decode(errors="replace"), is_cut_off)
 
 
 def in_turns(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int) -> dict[str, list[Run]]:

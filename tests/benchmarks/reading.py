@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import sqlalchemy as sa
@@ -70,14 +69,14 @@ def alchemised(path: Path, spec: TableSpec) -> Iterator[pl.DataFrame]:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         present = {row[1] for row in connection.execute(f"PRAGMA table_info({spec.table})")}
     stored = {ours: column for ours, column in spec.columns.items() if column[0] in present}
-    query: sa.Select[Any] = sa.select(*(sa.column(theirs).label(ours) for ours, (theirs, _) in stored.items()))
+    wanted: list[sa.ColumnElement[object]] = [sa.column(theirs).label(ours) for ours, (theirs, _) in stored.items()]
     types = {ours: dtype for ours, (_, dtype) in stored.items()}
     try:
         with engine.connect() as connected:
+            query = sa.select(*wanted).select_from(sa.table(spec.table))
             yield from pl.read_database(
-                query.select_from(sa.table(spec.table)), connected, iter_batches=True, batch_size=BATCH_ROWS,
-                schema_overrides=types,
-            )  # fmt: skip
+                query, connected, iter_batches=True, batch_size=BATCH_ROWS, schema_overrides=types
+            )
     finally:
         engine.dispose()
 
