@@ -25,10 +25,14 @@ from record import Record, read, updated, write
 from starting import starting
 
 SMALL, ALL = ("8k", "S"), ("8k", "S", "M", "L")
+PARTS = ("start", "reading", "commands")
+COMMANDS_OF = ("projection", "report", "growth", "memory", "bytes")
+"""What the names of figures begin with that whole commands give."""
 ATTEMPTS = 3
 READING_ROUNDS = {"S": 25}
 """Reading S takes tens of milliseconds: more rounds than elsewhere cost nothing."""
 _HERE = Path(__file__).resolve().parent
+Measure = Callable[[str], Iterator[Figure]]
 
 
 @dataclass
@@ -84,18 +88,30 @@ class Bench:
         yield from starting(self.scratch, self.rounds)
 
 
-def parts(bench: Bench, sizes: tuple[str, ...]) -> list[tuple[str, str, Callable[[str], Iterator[Figure]]]]:
-    """What is measured one after the other: name, size, and how."""
-    return [
+def parts(bench: Bench, sizes: tuple[str, ...], only: str | None) -> list[tuple[str, Measure]]:
+    """What is measured one after the other: of which size, and how."""
+    found: list[tuple[str, str, Measure]] = [
         ("start", "any", bench.start),
         *(("reading", size, bench.reading) for size in sizes if size in DEMANDS["reading/scan"].limits),
         *(("commands", size, bench.commands) for size in sizes),
     ]
+    return [(size, part) for name, size, part in found if only in {None, name}]
 
 
-def wanted(sizes: tuple[str, ...]) -> list[str]:
+def wanted(sizes: tuple[str, ...], only: str | None) -> list[str]:
     """Names of all figures that a run with these sizes measures."""
-    return [f"{demand} {size}" for demand, each in DEMANDS.items() for size in each.limits if size in {"any", *sizes}]
+    named = {
+        "start": ("start",),
+        "reading": ("reading",),
+        "commands": COMMANDS_OF,
+        None: ("start", "reading", *COMMANDS_OF),
+    }
+    return [
+        f"{demand} {size}"
+        for demand, each in DEMANDS.items()
+        for size in each.limits
+        if size in {"any", *sizes} and demand.partition("/")[0] in named[only]
+    ]
 
 
 def line(figure: Figure, recorded: Figure | None, slack: float) -> str:
@@ -107,13 +123,14 @@ def line(figure: Figure, recorded: Figure | None, slack: float) -> str:
     return f"{cells} {figure.detail}" + (f"; answers {figure.answers}" if figure.answers else "")
 
 
-def measured(
-    bench: Bench, sizes: tuple[str, ...], recorded: Mapping[str, Figure], slack: float, attempts: int
-) -> tuple[list[Figure], list[str]]:
+def measured(bench: Bench, asked: argparse.Namespace, recorded: Mapping[str, Figure]) -> tuple[list[Figure], list[str]]:
     """All figures, and what of them does not stand after so many attempts."""
     found: list[Figure] = []
     failed: list[str] = []
-    for _, size, part in parts(bench, sizes):
+    sizes = SMALL if asked.check else tuple(asked.sizes.split(","))
+    slack = asked.slack or (CI_SLACK if asked.check else 1.0)
+    attempts = ATTEMPTS if asked.check else 1
+    for size, part in parts(bench, sizes, asked.only):
         best: dict[str, Figure] = {}
         for attempt in range(attempts):
             for figure in part(size):
@@ -127,7 +144,7 @@ def measured(
                 print("  once more: " + "; ".join(wrong), flush=True)
         found += best.values()
         failed += wrong
-    return found, failed + missing(wanted(sizes), found, recorded)
+    return found, failed + missing(wanted(sizes, asked.only), found, recorded)
 
 
 def main() -> int:
@@ -139,16 +156,15 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="write the ratios to recorded.json")
     parser.add_argument("--peers", action="store_true", help="measure nsys again")
     parser.add_argument("--check", action="store_true", help="small traces only; failing ones are measured again")
+    parser.add_argument("--only", choices=PARTS, help="a part of the figures")
     parser.add_argument("--slack", type=float, help=f"default: 1, with --check {CI_SLACK}")
     asked = parser.parse_args()
-    sizes = SMALL if asked.check else tuple(asked.sizes.split(","))
-    slack = asked.slack or (CI_SLACK if asked.check else 1.0)
     kept: Record = read()
     with tempfile.TemporaryDirectory(prefix="nsysparse-bench-") as scratch:
         bench = Bench(
             (asked.cache or Path(scratch)).resolve(), Path(scratch), asked.rounds, dict(kept.peers), asked.peers
         )
-        figures, failed = measured(bench, sizes, kept.figures, slack, ATTEMPTS if asked.check else 1)
+        figures, failed = measured(bench, asked, kept.figures)
     if asked.record:
         write(updated(kept, figures, bench.peers))
     print("\n".join(failed) or "all figures stand")

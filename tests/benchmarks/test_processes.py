@@ -17,7 +17,7 @@ def test_peak_memory_is_of_the_child_and_what_it_printed_is_kept(tmp_path):
 def test_a_process_that_never_ends_is_ended_after_its_cpu_seconds(tmp_path):
     ended = run([sys.executable, "-c", "print('begun', flush=True)\nwhile True: pass"], tmp_path, cpu_limit=1)
     assert ended.is_cut_off
-    assert 0.9 < ended.cpu_seconds < 2
+    assert 0.5 < ended.cpu_seconds < 2
     assert ended.said == "begun\n"
 
 
