@@ -69,8 +69,9 @@ class Bench:
     def commands(self, size: str) -> Iterator[Figure]:
         """Whole commands on one trace, and the projection against nsys's where it is held against that."""
         trace = self.trace(size)
-        it = self.measured[size] = whole_commands.measure(trace, self.scratch, self.rounds)
         wanted = {f"{demand} {size}" for demand, each in DEMANDS.items() if size in each.limits}
+        named = [name for name in whole_commands.COMMANDS if any(name in each for each in wanted)]
+        it = self.measured[size] = whole_commands.measure(trace, self.scratch, self.rounds, named)
         figures = [*whole_commands.against_scans(size, it), *whole_commands.memory(size, it, trace)]
         figures += whole_commands.footprint(size, it, trace)
         if "M" in self.measured:

@@ -1,6 +1,7 @@
 """Whole commands on traces of growing size: time without imports against bare scans, growth, and peak memory."""
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,9 +45,9 @@ def own_seconds(whole: list[Run], imports: list[Run]) -> float:
     return max(seconds(whole) - seconds(imports), LEAST_SHARE * seconds(whole))
 
 
-def measure(trace: Path, folder: Path, rounds: int) -> dict[str, Measured]:
-    """Both commands on one trace; their outputs stay in the folder."""
-    commands = {name: tool(*_arguments(name, trace)) for name in COMMANDS}
+def measure(trace: Path, folder: Path, rounds: int, names: Sequence[str] = COMMANDS) -> dict[str, Measured]:
+    """Some of `COMMANDS` on one trace; their outputs stay in the folder."""
+    commands = {name: tool(*_arguments(name, trace)) for name in names}
     commands |= {"imports": IMPORTS, "scans": scans(trace, SCANS_A_ROUND.get(trace.stem, 1))}
     runs = in_turns(commands, folder, rounds)
     scanned = statistics.median(float(each.said.split()[0]) for each in runs["scans"])
@@ -55,7 +56,7 @@ def measure(trace: Path, folder: Path, rounds: int) -> dict[str, Measured]:
             own=own_seconds(runs[name], runs["imports"]), whole=seconds(runs[name]), imports=seconds(runs["imports"]),
             scans=scanned, peak_bytes=peak(runs[name]), rounds=rounds,
         )
-        for name in COMMANDS
+        for name in names
     }  # fmt: skip
 
 
