@@ -59,12 +59,15 @@ class Bench:
         rounds = READING_ROUNDS.get(size, self.rounds)
         command = [sys.executable, str(_HERE / "reading.py"), str(self.trace(size)), "--rounds", str(rounds)]
         took = json.loads(run([*command, "--slow-rounds", str(self.rounds)], self.scratch).said)
-        ours, scan = took["scan"]["ours"], took["scan"]["scan"]
-        said = f"{ours:.3f} s, scans {scan:.3f} s, {rounds} rounds"
-        yield Figure("reading/scan", size, ours / scan, said, answers="equal: sums and rows of three tables")
-        ours, other = took["sqlalchemy"]["ours"], took["sqlalchemy"]["sqlalchemy"]
-        said = f"{ours:.3f} s, SQLAlchemy {other:.2f} s, {self.rounds} rounds"
-        yield Figure("reading/sqlalchemy", size, other / ours, said, answers="equal: every row of three tables")
+        (ours, ours_cpu), (scan, scan_cpu) = took["scan"]["ours"], took["scan"]["scan"]
+        said, equal = f"{ours:.3f} s, scans {scan:.3f} s, {rounds} rounds", "equal: sums and rows of three tables"
+        yield Figure("reading/scan", size, ours / scan, said, equal, cpu=ours_cpu / scan_cpu)
+        (ours, ours_cpu), (other, other_cpu) = took["sqlalchemy"]["ours"], took["sqlalchemy"]["sqlalchemy"]
+        said, equal = (
+            f"{ours:.3f} s, SQLAlchemy {other:.2f} s, {self.rounds} rounds",
+            "equal: every row of three tables",
+        )
+        yield Figure("reading/sqlalchemy", size, other / ours, said, equal, cpu=other_cpu / ours_cpu)
 
     def commands(self, size: str) -> Iterator[Figure]:
         """Whole commands on one trace, and the projection against nsys's where it is held against that."""
@@ -82,7 +85,7 @@ class Bench:
             if self.renew_peers or size not in self.peers:
                 found = measure_nsys(size, trace, trace_s, self.scratch, self.scratch / "ranges.parquet")
                 self.peers |= {size: found} if found else {}
-            yield against_nsys(size, it["projection"], self.peers.get(size), yardstick(trace_s, self.scratch)[0])
+            yield against_nsys(size, it["projection"], self.peers.get(size), yardstick(trace_s, self.scratch))
 
     def start(self, _size: str) -> Iterator[Figure]:
         """What starting costs."""
@@ -121,7 +124,8 @@ def line(figure: Figure, recorded: Figure | None, slack: float) -> str:
     was = f"recorded {recorded.shown()}" if recorded and recorded.value is not None else ""
     demand = demanded(figure.demand, figure.size)
     cells = f"{figure.name:27} {demand:12} {figure.shown():>9}  {met:7} {was:18}"
-    return f"{cells} {figure.detail}" + (f"; answers {figure.answers}" if figure.answers else "")
+    of_cpu = f"{figure.cpu:.3g} in CPU seconds; " if figure.cpu else ""
+    return f"{cells} {of_cpu}{figure.detail}" + (f"; answers {figure.answers}" if figure.answers else "")
 
 
 def measured(bench: Bench, asked: argparse.Namespace, recorded: Mapping[str, Figure]) -> tuple[list[Figure], list[str]]:

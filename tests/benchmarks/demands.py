@@ -71,6 +71,7 @@ class Figure:
         size: Of the trace.
         value: Ratio, or GB where the demand says so; None where it could not be measured.
         detail: Medians and rounds, for a reader.
+        cpu: The same ratio in CPU seconds, which a busy machine hardly moves: what is held against the recorded one.
         answers: What both sides computed alike and was compared; empty where they compute different things.
         why: Why there is no value.
         is_lower_bound: The other side was cut off: the real ratio is greater.
@@ -83,6 +84,7 @@ class Figure:
     detail: str = ""
     answers: str = ""
     why: str = ""
+    cpu: float | None = None
     is_lower_bound: bool = False
     versions: str = ""
 
@@ -114,7 +116,7 @@ class Figure:
     def as_record(self) -> dict[str, Any]:
         """What is kept of it: no seconds, which are the machine's."""
         kept = {name: value for name, value in asdict(self).items() if name not in {"demand", "size", "detail"}}
-        return {name: value for name, value in kept.items() if value not in {"", False}} | {"value": self.value}
+        return {name: value for name, value in kept.items() if value not in {"", False, None}} | {"value": self.value}
 
     @classmethod
     def from_record(cls, name: str, record: Mapping[str, Any]) -> "Figure":
@@ -132,12 +134,14 @@ def demanded(demand: str, size: str) -> str:
 
 
 def worsening(figure: Figure, recorded: Figure) -> float | None:
-    """By which factor it is worse than recorded, below 1 where it is better; None where one is not known."""
-    if figure.value is None or recorded.value is None:
+    """By which factor it is worse than recorded, below 1 where it is better; None where one is not known.
+
+    By CPU seconds where both have them.
+    """
+    now, then = (figure.cpu, recorded.cpu) if figure.cpu and recorded.cpu else (figure.value, recorded.value)
+    if now is None or then is None:
         return None
-    if DEMANDS[figure.demand].is_speedup:
-        return recorded.value / figure.value
-    return figure.value / recorded.value
+    return then / now if DEMANDS[figure.demand].is_speedup else now / then
 
 
 def failures(figure: Figure, recorded: Figure | None, slack: float = 1.0) -> list[str]:
@@ -149,7 +153,10 @@ def failures(figure: Figure, recorded: Figure | None, slack: float = 1.0) -> lis
                      f" (with slack {limit:.3g})")  # fmt: skip
     factor = worsening(figure, recorded) if recorded else None
     if recorded and factor and factor > TOLERANCE:
-        found.append(f"{figure.name}: {figure.shown()}, worse than the recorded {recorded.shown()} by {factor - 1:.0%}")
+        of = ", in CPU seconds" if figure.cpu and recorded.cpu else ""
+        found.append(
+            f"{figure.name}: {figure.shown()}, worse than the recorded {recorded.shown()} by {factor - 1:.0%}{of}"
+        )
     return found
 
 

@@ -92,16 +92,19 @@ def _compared(report: str, said: Run, ranges: Path, folder: Path) -> str:
     return run([sys.executable, str(_ANSWERS), report, str(table), str(ranges)], folder).said.strip()
 
 
-def against_nsys(size: str, ours: Measured, peer: Peer | None, scan_s: float) -> Figure:
+def against_nsys(size: str, ours: Measured, peer: Peer | None, yard: tuple[float, float]) -> Figure:
     """How many times faster we are than nsys, by its kept multiple of what the scans of S take now."""
     report, _ = PEERS[size]
     demand = f"projection/{report}"
     if peer is None:
         return Figure(demand, size, None, why="nsys is not installed, and no earlier time of it is recorded")
-    scaled = peer.scans * scan_s
+    scaled, scaled_cpu = (peer.scans * each for each in yard)
     detail = f"{ours.own:.3f} s of its own ({ours.whole:.2f} s whole), nsys {peer.nsys} {scaled:.1f} s"
     kept = f"; {peer.seconds:g} s when measured, {peer.rounds} rounds"
-    return Figure(demand, size, scaled / ours.own, detail + kept, answers=peer.answers, is_lower_bound=peer.is_cut_off)
+    return Figure(
+        demand, size, scaled / ours.own, detail + kept, answers=peer.answers, cpu=scaled_cpu / ours.own_cpu,
+        is_lower_bound=peer.is_cut_off,
+    )  # fmt: skip
 
 
 def as_records(peers: Mapping[str, Peer]) -> dict[str, Any]:

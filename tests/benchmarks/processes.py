@@ -52,15 +52,15 @@ def run(command: Sequence[str], folder: Path, cpu_limit: int | None = None, *, m
         _, status, usage = os.wait4(process.pid, 0)
         took = time.perf_counter() - begun
         process.returncode = os.waitstatus_to_exitcode(status)
-        cpu = usage.ru_utime + usage.ru_stime
+        used = usage.ru_utime + usage.ru_stime
         is_failed = process.returncode != 0
-        is_cut_off = is_failed and cpu_limit is not None and cpu >= NEARLY * cpu_limit
+        is_cut_off = is_failed and cpu_limit is not None and used >= NEARLY * cpu_limit
         if is_failed and not (may_fail or is_cut_off):
             err.seek(0)
             tail = err.read().decode(errors="replace")[-2000:]
             raise RuntimeError(f"{' '.join(command[:4])} … ended with {process.returncode}: {tail}")
         out.seek(0)
-        return Run(took, cpu, usage.ru_maxrss * KB, out.read().decode(errors="replace"), is_cut_off)
+        return Run(took, used, usage.ru_maxrss * KB, out.read().decode(errors="replace"), is_cut_off)
 
 
 def in_turns(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int) -> dict[str, list[Run]]:
@@ -75,6 +75,11 @@ def in_turns(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int) -
 def seconds(runs: Sequence[Run]) -> float:
     """The median of what they took."""
     return statistics.median(each.seconds for each in runs)
+
+
+def cpu(runs: Sequence[Run]) -> float:
+    """The median of their CPU seconds."""
+    return statistics.median(each.cpu_seconds for each in runs)
 
 
 def peak(runs: Sequence[Run]) -> int:

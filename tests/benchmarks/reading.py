@@ -113,15 +113,18 @@ def verify(path: Path, *, rows: bool) -> None:
             raise AssertionError(f"rows of {spec.table} differ")
 
 
-def in_turns(sides: dict[str, Callable[[Path], Sums]], path: Path, rounds: int) -> dict[str, float]:
-    """The median seconds of each side."""
-    took: dict[str, list[float]] = {name: [] for name in sides}
+def in_turns(sides: dict[str, Callable[[Path], Sums]], path: Path, rounds: int) -> dict[str, tuple[float, float]]:
+    """The median seconds of each side, by the clock and of CPU."""
+    took: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, read in sides.items():
-            begun = time.perf_counter()
+            begun, used = time.perf_counter(), time.process_time()
             read(path)
-            took[name].append(time.perf_counter() - begun)
-    return {name: statistics.median(values) for name, values in took.items()}
+            took[name].append((time.perf_counter() - begun, time.process_time() - used))
+    return {
+        name: (statistics.median(wall for wall, _ in each), statistics.median(cpu for _, cpu in each))
+        for name, each in took.items()
+    }
 
 
 def main() -> int:

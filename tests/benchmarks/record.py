@@ -51,8 +51,11 @@ def write(record: Record, path: Path = RECORD) -> None:
 def updated(record: Record, figures: Iterable[Figure], peers: Mapping[str, Peer]) -> Record:
     """The record with what was measured now; what was not measured, or could not be, stays as it was."""
     known = versions()
-    new = {each.name: replace(each, value=_rounded(each.value), versions=known) for each in figures
-           if each.value is not None or each.name not in record.figures}  # fmt: skip
+    new = {
+        each.name: replace(each, value=_rounded(each.value), cpu=_rounded(each.cpu), versions=known)
+        for each in figures
+        if each.value is not None or each.name not in record.figures
+    }
     return Record({**record.figures, **new}, {**record.peers, **peers})
 
 

@@ -66,6 +66,15 @@ def test_a_figure_that_cannot_be_measured_is_no_failure_and_says_why():
     assert missing(["reading/scan S"], [now], {"reading/scan S": scan(1.0)}) == []
 
 
+def test_against_the_record_cpu_seconds_count_where_both_have_them():
+    recorded = speedup(30.0, cpu=20.0)
+    assert failures(speedup(16.0, cpu=20.0 / 1.24), recorded) == []  # a busy machine
+    assert failures(speedup(30.0, cpu=20.0 / 1.26), recorded) == [
+        "reading/sqlalchemy S: 30 x, worse than the recorded 30 x by 26%, in CPU seconds"
+    ]
+    assert failures(speedup(30.0 / 1.26), recorded) != []
+
+
 def test_the_better_of_two_measurements():
     assert scan(1.0).is_better_than(scan(1.1))
     assert not speedup(1.0).is_better_than(speedup(1.1))
