@@ -24,6 +24,7 @@ from processes import run, warmed
 from record import Record, read, updated, write
 from starting import starting
 
+SIZES = ("8k", "S", "M", "L", "XL")
 SMALL, ALL = ("8k", "S"), ("8k", "S", "M", "L")
 PARTS = ("start", "reading", "commands")
 COMMANDS_OF = ("projection", "report", "growth", "memory", "bytes")
@@ -164,6 +165,8 @@ def main() -> int:
     parser.add_argument("--only", choices=PARTS, help="a part of the figures")
     parser.add_argument("--slack", type=float, help=f"default: 1, with --check {CI_SLACK}")
     asked = parser.parse_args()
+    if unknown := set(asked.sizes.split(",")) - set(SIZES):
+        parser.error(f"no size: {', '.join(sorted(unknown))}")
     kept: Record = read()
     with tempfile.TemporaryDirectory(prefix="nsysparse-bench-") as scratch:
         bench = Bench(

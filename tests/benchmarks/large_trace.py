@@ -344,9 +344,23 @@ def is_current(path: Path, kernels: int, seed: int = SEED) -> bool:
     return bool(found == (_notice(kernels, seed),))
 
 
+def kernels_of(size: str) -> int:
+    """How many kernels a size means.
+
+    Raises:
+        ValueError: It is no size, and no positive number.
+    """
+    if size in SIZES:
+        return SIZES[size]
+    if not size.isdecimal() or int(size) == 0:
+        raise ValueError(f"{size!r} is none of {', '.join(SIZES)} and no number of kernels")
+    return int(size)
+
+
 def trace(folder: Path, size: str, seed: int = SEED) -> Path:
     """The file of one size in a folder: as it lies there, or written now."""
-    path, kernels = folder / f"{size}.sqlite", SIZES.get(size) or int(size)
+    kernels = kernels_of(size)
+    path = folder / f"{size}.sqlite"
     if not is_current(path, kernels, seed):
         folder.mkdir(parents=True, exist_ok=True)
         begun = time.perf_counter()
@@ -364,6 +378,11 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, help="default: a fresh temporary folder, which stays")
     parser.add_argument("--seed", type=int, default=SEED)
     asked = parser.parse_args()
+    for size in asked.sizes:
+        try:
+            kernels_of(size)
+        except ValueError as error:
+            parser.error(str(error))
     folder = asked.cache or Path(tempfile.mkdtemp(prefix="nsysparse-bench-"))
     for size in asked.sizes:
         print(trace(folder, size, asked.seed))

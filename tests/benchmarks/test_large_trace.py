@@ -2,6 +2,7 @@ import sqlite3
 from contextlib import closing
 
 import large_trace
+import pytest
 
 from nsysparse.source.export import Export
 
@@ -47,6 +48,13 @@ def test_a_large_trace_holds_what_makes_exports_awkward(tmp_path):
     overlapping = """SELECT count(*) FROM (SELECT start, lag(end) OVER (PARTITION BY deviceId ORDER BY start) before
         FROM CUPTI_ACTIVITY_KIND_KERNEL) WHERE start < before"""
     assert rows(path, overlapping) == [(0,)]
+
+
+@pytest.mark.parametrize("size", ["0", "-5", "../x", "XXL", ""])
+def test_a_size_that_is_none_writes_nothing(tmp_path, size):
+    with pytest.raises(ValueError, match="no number of kernels"):
+        large_trace.trace(tmp_path / "cache", size)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_large_trace_says_that_it_is_made_up(tmp_path):
