@@ -1,0 +1,273 @@
+"""Read the CUDA calls that launched GPU work, with where that work ran, and nothing else: files can exceed memory.
+
+First all GPU work, of which an operation takes 20 bytes; then one pass over the calls keeps those that launched some.
+The pairs are those of `launches`, whose result this equals: the later call of two with the same ids is told by time.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from nsysparse.source import schema
+from nsysparse.source.correlation import NO_GROUP, Correlation, correlate
+from nsysparse.source.export import Export
+from nsysparse.source.narrow import AnyInts, Ints, Numbers, after, length, narrowed, narrowed_signed
+from nsysparse.source.scan import Keep
+from nsysparse.source.usable import usable_times
+
+THREAD_BITS = 24
+_STRIDE = 1 << 20  # rows that are looked up at once
+_LATEST, _EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Calls of one thread that launched GPU work, by (start, end).
+
+    Attributes:
+        start: When each call began.
+        end: When it ended.
+        first: When the first of its operations began on the GPU.
+        last: When the last of them ended.
+        ops: How many they are.
+    """
+
+    start: Ints
+    end: Ints
+    first: Ints
+    last: Ints
+    ops: AnyInts
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Lane":
+        """Some of the calls."""
+        return Lane(*(column[chosen] for column in (self.start, self.end, self.first, self.last, self.ops)))
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """All calls of a trace that launched GPU work, thread by thread.
+
+    Attributes:
+        threads: Global ids of threads with such calls, in order.
+        bounds: Where the calls of each begin in the columns; last, where all end.
+        start: When each call began, by thread, start and end.
+        lasted: How long it took.
+        first: When the first of its operations began on the GPU.
+        ran: From then to the end of the last of them.
+        ops: How many they are.
+        last_ns: When the last GPU work of the trace ended, launched by a recorded call or not; None without any.
+    """
+
+    threads: Ints
+    bounds: Ints
+    start: Ints
+    lasted: AnyInts
+    first: Ints
+    ran: AnyInts
+    ops: AnyInts
+    last_ns: int | None
+
+    def lane(self, place: int) -> Lane:
+        """The calls of the thread at a place of `threads`."""
+        own = slice(int(self.bounds[place]), int(self.bounds[place + 1]))
+        start, first = self.start[own], self.first[own]
+        return Lane(start, after(start, self.lasted[own]), first, after(first, self.ran[own]), self.ops[own])
+
+
+@dataclass(slots=True)
+class _Work:
+    """GPU work with a process and a correlation id: start, length, and the group of those that share both."""
+
+    start: Ints
+    ran: AnyInts
+    group: AnyInts
+    last_ns: int | None
+
+
+@dataclass(slots=True)
+class _Calls:
+    """Calls whose process and correlation id is that of GPU work: number of the thread, interval, group of the work."""
+
+    thread: AnyInts
+    start: Ints
+    lasted: AnyInts
+    group: AnyInts
+
+
+def read_launched(export: Export) -> Launched:
+    """The calls of an export that launched GPU work.
+
+    Raises:
+        InputError: A required column is missing, or holds what nsys never writes there.
+    """
+    work, correlation = _read_work(export)
+    threads = Numbers()
+    calls = _read_calls(export, correlation, threads)
+    groups = correlation.groups
+    del correlation
+    first, ran, ops = _extents(work, groups)
+    of_calls = [column[calls.group] for column in (first, ran, ops)]
+    del first, ran, ops
+    repeated = np.bincount(calls.group, minlength=groups) > 1
+    if bool(repeated.any()):
+        _tell_apart(work, calls, repeated, threads, of_calls)
+    last_ns = work.last_ns
+    del work, repeated
+    calls.group = calls.group[:0]
+    return _by_thread(calls, threads, of_calls, last_ns)
+
+
+def of_frame(calls: pl.DataFrame) -> Launched:
+    """Calls that are in memory.
+
+    Args:
+        calls: `thread`, `call_start`, `call_end`, `first`, `last` and `ops`, all integers without nulls.
+    """
+    columns = {name: calls[name].cast(pl.Int64).to_numpy() for name in calls.columns}
+    threads = Numbers()
+    start, first = columns["call_start"], columns["first"]
+    held = _Calls(threads.of(columns["thread"]), start, length(start, columns["call_end"]), start[:0])
+    return _by_thread(held, threads, [first, length(first, columns["last"]), columns["ops"]], None)
+
+
+def _read_work(export: Export) -> tuple[_Work, Correlation]:
+    processes = Numbers()
+
+    def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts, int | None]:
+        used = usable_times(batch.filter(pl.col("device_id").is_not_null()), "gpu-work", Counter(), open_ended=False)
+        last_ns = used["end_ns"].max()
+        launched = used.filter(pl.col("global_pid").is_not_null() & pl.col("correlation_id").is_not_null())
+        start = launched["start_ns"].to_numpy()
+        return (
+            start,
+            length(start, launched["end_ns"].to_numpy()),
+            processes.of(launched["global_pid"].to_numpy() >> THREAD_BITS),
+            narrowed_signed(launched["correlation_id"].to_numpy()),
+            last_ns if isinstance(last_ns, int) else None,
+        )
+
+    parts = [part for spec in schema.LAUNCHED for part in export.scan(spec, narrow).parts]
+    last_ns = max((part[-1] for part in parts if part[-1] is not None), default=None)
+    start, ran, number, ids = _columns([part[:-1] for part in parts])
+    del parts
+    known, places = processes.ranks()
+    place = places[number]
+    correlation = correlate(known, place, ids)
+    group = np.empty(len(ids), dtype=np.int32)
+    for first in range(0, len(ids), _STRIDE):
+        some = slice(first, first + _STRIDE)
+        group[some] = correlation.of(known[place[some]], ids[some].astype(np.int64))
+    return _Work(start, ran, group, last_ns), correlation
+
+
+def _read_calls(export: Export, correlation: Correlation, threads: Numbers) -> _Calls:
+    """The calls that launched something: all of the others are left out as they are read."""
+
+    def groups(batch: pl.DataFrame) -> AnyInts:
+        # A null is nobody's: it looks for nothing below.
+        thread, ids = (batch[name].fill_null(0).to_numpy() for name in ("thread", "correlation_id"))
+        return correlation.of(thread >> THREAD_BITS, ids)
+
+    def launches(batch: pl.DataFrame) -> pl.Series:
+        owned = batch["thread"].is_not_null() & batch["correlation_id"].is_not_null()
+        return pl.Series(groups(batch) != NO_GROUP) & owned
+
+    def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:
+        whole = batch.filter(pl.col("end_ns") >= pl.col("start_ns"))
+        start = whole["start_ns"].to_numpy()
+        return (
+            threads.of(whole["thread"].to_numpy()),
+            start,
+            length(start, whole["end_ns"].to_numpy()),
+            groups(whole),
+        )
+
+    keep = Keep(needs=("thread", "correlation_id"), test=launches)
+    return _Calls(*_columns(export.scan(schema.RUNTIME, narrow, keep=keep).parts))
+
+
+def _columns(parts: Sequence[tuple[AnyInts, ...]]) -> list[AnyInts]:
+    """Columns of all parts joined, one after the other: parts of a column go as soon as it stands."""
+    columns = [list(column) for column in zip(*parts, strict=True)]
+    joined = []
+    for column in columns:
+        joined.append(np.concatenate(column))
+        column.clear()
+    return joined
+
+
+def _extents(work: _Work, groups: int) -> tuple[Ints, AnyInts, AnyInts]:
+    """Per group: when its first operation began, how long until its last ended, and how many they are."""
+    ops = narrowed(np.bincount(work.group, minlength=groups))
+    if len(work.group) == groups:  # each stands alone, as nearly always
+        first, ran = np.empty(groups, dtype=np.int64), np.empty(groups, dtype=work.ran.dtype)
+        first[work.group], ran[work.group] = work.start, work.ran
+        return first, ran, ops
+    first, last = np.full(groups, _LATEST), np.full(groups, _EARLIEST)
+    np.minimum.at(first, work.group, work.start)
+    np.maximum.at(last, work.group, after(work.start, work.ran))
+    return first, length(first, last), ops
+
+
+def _tell_apart(work: _Work, calls: _Calls, repeated: AnyInts, threads: Numbers, of_calls: list[AnyInts]) -> None:
+    """Of several calls with the same ids, give each its own work, as `launches` tells it; calls left with none go."""
+    rows = np.flatnonzero(repeated[calls.group])
+    known, places = threads.ranks()
+    start = calls.start[rows]
+    several = pl.DataFrame(
+        {
+            "row": rows,
+            "group": calls.group[rows],
+            "start": start,
+            "end": after(start, calls.lasted[rows]),
+            "thread": known[places[calls.thread[rows]]],
+        }
+    )
+    candidates = several.sort("start", "end", "thread").select("row", "group", "start")
+    mine = np.flatnonzero(repeated[work.group])
+    begun = work.start[mine]
+    sought = pl.DataFrame({"group": work.group[mine], "at": begun, "until": after(begun, work.ran[mine])}).sort("at")
+    before = sought.join_asof(
+        candidates, left_on="at", right_on="start", by="group", strategy="backward", check_sortedness=False
+    )
+    late = before.filter(pl.col("row").is_null()).select("group", "at", "until").join_asof(
+        candidates, left_on="at", right_on="start", by="group", strategy="forward", check_sortedness=False
+    )  # fmt: skip
+    each = (
+        pl.concat([before.filter(pl.col("row").is_not_null()), late])
+        .group_by("row")
+        .agg(first=pl.col("at").min(), last=pl.col("until").max(), ops=pl.len())
+    )
+    first, ran, ops = of_calls
+    of_calls[:] = [first, ran.astype(np.uint64), ops.astype(np.uint32)]
+    of_calls[2][rows] = 0
+    place, earliest = each["row"].to_numpy(), each["first"].to_numpy()
+    of_calls[0][place], of_calls[2][place] = earliest, each["ops"].to_numpy()
+    of_calls[1][place] = length(earliest, each["last"].to_numpy())
+    kept = of_calls[2] > 0
+    of_calls[:] = [of_calls[0][kept], narrowed(of_calls[1][kept]), narrowed(of_calls[2][kept])]
+    calls.thread, calls.start, calls.lasted = calls.thread[kept], calls.start[kept], calls.lasted[kept]
+
+
+def _by_thread(calls: _Calls, threads: Numbers, of_calls: list[AnyInts], last_ns: int | None) -> Launched:
+    """Calls by thread, start and end: within a thread they nearly always are in order as they come."""
+    known, places = threads.ranks()
+    place = places[calls.thread]
+    order = np.argsort(place, kind="stable")
+    place, start, lasted = place[order], calls.start[order], calls.lasted[order]
+    earlier, later = slice(None, -1), slice(1, None)
+    in_order = (start[later] > start[earlier]) | ((start[later] == start[earlier]) & (lasted[later] >= lasted[earlier]))
+    if not bool(((place[later] > place[earlier]) | in_order).all()):
+        again = np.lexsort((lasted, start, place))
+        order, place, start, lasted = order[again], place[again], start[again], lasted[again]
+    sizes = np.bincount(place, minlength=len(known))
+    has_calls = sizes > 0
+    bounds = np.concatenate([[0], np.cumsum(sizes[has_calls])])
+    for number, column in enumerate(of_calls):
+        of_calls[number] = column[order]
+    first, ran, ops = of_calls
+    return Launched(known[has_calls], bounds, start, lasted, first, ran, ops, last_ns)
