@@ -52,14 +52,14 @@ class Projection:
         ).with_columns(pl.when(has_work).then(name).alias(name) for name in ("projected_start_ns", "projected_end_ns"))
 
 
-def project(ranges: pl.DataFrame, labels: pl.DataFrame, launched: Launched, trace_id: str) -> Iterator[pl.DataFrame]:
+def project(trace_id: str, ranges: pl.DataFrame, labels: pl.DataFrame, launched: Launched) -> Iterator[pl.DataFrame]:
     """NVTX ranges with the GPU interval and number of operations of what they launched; marks are left out.
 
     Args:
-        ranges: All `Ranges` of one trace.
+        trace_id: Name of the trace within the command.
+        ranges: All of its `Ranges`.
         labels: Their `Labels`; the code of a label is its row.
         launched: The calls of the trace that launched something; what has no recorded call belongs to no range.
-        trace_id: Name of the input within the command.
 
     Yields:
         `NvtxRanges` in pieces, at least one, sorted by (process, thread, start, -end): its columns and types, but not

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from nsysparse.containing import innermost
+from nsysparse.frames import STYLES
 from nsysparse.intervals import crossings
 from nsysparse.presets.loader import FIELDS, Rule, active, builtin, match, rules_of
 from nsysparse.presets.rules import PHASES, ROLES, SCOPE
@@ -19,6 +20,7 @@ _WORDS = {"phase": PHASES, "role": ROLES}
 OPEN, CROSSED = "open", "crossed"
 """Styles of ranges that hold nothing: never closed, so that their end is not known; or crossing another of their thread
 and domain, so that a push or pop between them was lost."""
+SCOPE_STYLES = pl.Enum([*STYLES.categories, OPEN, CROSSED])
 
 
 def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> ScopeTable:
@@ -46,10 +48,10 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> ScopeTable
         trace.ranges.join(said.select("label_id", "kind"), on="label_id")
         .with_columns(
             style=pl.when(_never_ended())
-            .then(pl.lit(OPEN))
+            .then(pl.lit(OPEN, dtype=SCOPE_STYLES))
             .when(pl.col("range_id").is_in(crossed.implode()))
-            .then(pl.lit(CROSSED))
-            .otherwise("style")
+            .then(pl.lit(CROSSED, dtype=SCOPE_STYLES))
+            .otherwise(pl.col("style").cast(SCOPE_STYLES))
         )
         .select("range_id", "label_id", "style", "process", "thread", "start_ns", "end_ns")
         .sort("range_id")

@@ -14,12 +14,13 @@ from nsysparse.intervals import Ints, monotone_chains, open_around, run_extremes
 
 
 def project(
-    ranges: dy.DataFrame[Ranges], labels: dy.DataFrame[Labels], ops: dy.DataFrame[GpuOps]
+    trace_id: str, ranges: dy.DataFrame[Ranges], labels: dy.DataFrame[Labels], ops: dy.DataFrame[GpuOps]
 ) -> dy.DataFrame[NvtxRanges]:
     """NVTX ranges with the GPU interval and number of operations of what they launched; marks are left out.
 
     Args:
-        ranges: Ranges of one trace.
+        trace_id: Which trace.
+        ranges: Its ranges.
         labels: Their labels.
         ops: All GPU operations of the trace; those without a recorded launch belong to no range.
 
@@ -29,7 +30,13 @@ def project(
     spans = ranges.filter(pl.col("style") != "mark")
     return NvtxRanges.validate(
         work_of(spans, ops)
-        .with_columns(depth=_depth(spans), pid=pid(pl.col("process")), tid=tid(pl.col("thread")))
+        .with_columns(
+            pl.col("style").cast(pl.String),
+            trace_id=pl.lit(trace_id),
+            depth=_depth(spans),
+            pid=pid(pl.col("process")),
+            tid=tid(pl.col("thread")),
+        )
         .join(labels, on="label_id", how="left", maintain_order="left")
         .select(NvtxRanges.column_names())
     )

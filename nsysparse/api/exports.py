@@ -76,8 +76,8 @@ def _of_trace(
 ) -> Iterator[pl.DataFrame]:
     """The rows of one trace; of the one before nothing is held any more."""
     if frame == "nvtx_ranges":
-        spans = read_spans(path, trace_id)
-        yield from project(spans.ranges, spans.labels, spans.launched, trace_id)
+        spans = read_spans(path)
+        yield from project(trace_id, spans.ranges, spans.labels, spans.launched)
     elif frame == "scopes":
         trace, scopes, _ = read(path, trace_id, presets, all_gpu_work=True)
         yield exported_scopes(_placed(trace, normalised(scopes, asked, Counter())))
@@ -96,5 +96,5 @@ def _placed(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:
     return (
         work_of(spans, trace.gpu_ops)
         .join(trace.labels, on="label_id", maintain_order="left")
-        .with_columns(style="style_held")
+        .with_columns(trace_id=pl.lit(trace.trace_id), style=pl.col("style_held").cast(pl.String))
     )

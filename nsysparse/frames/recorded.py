@@ -1,6 +1,7 @@
 """What an export recorded: the frames that `source` yields."""
 
 import dataframely as dy
+import polars as pl
 
 from nsysparse.frames.ids import OfTrace
 
@@ -14,12 +15,16 @@ class Labels(dy.Schema):
     name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
 
 
-class Ranges(OfTrace):
-    """NVTX ranges (push/pop and start/end) and marks (style `mark`, end = start), totally sorted."""
+STYLES = pl.Enum(["push_pop", "start_end", "mark"])
+"""How a range was made: one of a thread's stack, one that may span threads, or an instant."""
+
+
+class Ranges(dy.Schema):
+    """NVTX ranges (push/pop and start/end) and marks (style `mark`, end = start) of one trace, totally sorted."""
 
     range_id = dy.UInt32(nullable=False, metadata={"about": "number of the range or mark"})
     label_id = dy.UInt32(nullable=False, metadata={"about": "code of a distinct (domain, name) pair"})
-    style = dy.String(nullable=False, metadata={"about": "`push_pop`, `start_end` or `mark`"})
+    style = dy.Enum(STYLES.categories, nullable=False, metadata={"about": "`push_pop`, `start_end` or `mark`"})
     process = dy.Int64(nullable=False, metadata={"about": "global process id of the export"})
     thread = dy.Int64(nullable=False, metadata={"about": "global thread id of the export"})
     end_thread = dy.Int64(nullable=True, metadata={"about": "the thread that closed a start/end range"})

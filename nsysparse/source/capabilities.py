@@ -65,7 +65,7 @@ def capabilities(
 
 
 def _rows(export: Export, table: str, reason: str) -> Capability:
-    if export.count(table):
+    if export.has_rows(table):
         return Capability("present")
     return Capability("absent", f"{reason} (no rows in {table})", PROFILE)
 
@@ -73,7 +73,7 @@ def _rows(export: Export, table: str, reason: str) -> Capability:
 def _ipc_copies(export: Export) -> Capability:
     """Copies of which nothing says whether they stay on their device or cross to another over CUDA IPC."""
     table = schema.MEMCPY.table
-    if not export.count(table):
+    if not export.has_rows(table):
         return _rows(export, table, "no copy was recorded, or none was made")
     devices = [name for name in ("srcDeviceId", "dstDeviceId") if name in export.columns(table)]
     unnamed = sa.or_(sa.true() if len(devices) < 2 else sa.false(), *(sa.column(name).is_(None) for name in devices))  # noqa: PLR2004 (both ends)
@@ -90,7 +90,7 @@ def _ipc_copies(export: Export) -> Capability:
 
 
 def _counters(export: Export, table: str, option: str, old_option: str) -> Capability:
-    if export.count(table):
+    if export.has_rows(table):
         return Capability("present")
     command = PROFILE.replace(" -o trace", f" {option} -o trace")
     reason = f"no counter was sampled (no rows in {table}), so nothing else tells how much crossed"
@@ -98,7 +98,7 @@ def _counters(export: Export, table: str, option: str, old_option: str) -> Capab
 
 
 def _launches(export: Export, ops: pl.DataFrame) -> Capability:
-    if not export.count(schema.RUNTIME.table):
+    if not export.has_rows(schema.RUNTIME.table):
         return Capability("absent", f"no CUDA call was recorded (no rows in {schema.RUNTIME.table})", PROFILE)
     unlaunched = ops["launch_start_ns"].null_count()
     if unlaunched:
@@ -120,7 +120,7 @@ def _nccl_calls(export: Export, nccl: pl.DataFrame, calls: pl.DataFrame, ops: pl
     if nccl.height:
         reason = "NCCL ranges were recorded, but no ncclSend or ncclRecv among them: no hand-over fell into the capture"
         return Capability("absent", reason, PROFILE)
-    kernels, ranges = export.count(schema.KERNEL.table), export.count(schema.NVTX.table)
+    kernels, ranges = export.has_rows(schema.KERNEL.table), export.has_rows(schema.NVTX.table)
     if ops.filter(pl.col("name").str.contains(nccl_domain.ANY_KERNEL)).height:
         reason = "NCCL kernels ran, but no range of NCCL was recorded: NVTX was not traced, or NCCL_NVTX_DISABLE is set"
     elif kernels and ranges:
@@ -150,7 +150,7 @@ def _nccl_payloads(
     if field == "communicator" and calls.join(payloads, on="range_id", how="semi").height:
         reason = "the payloads of this NCCL name no communicator (since NCCL 2.25 they do)"
         return Capability("absent", reason, f"{PROFILE}   # with NCCL 2.25 or newer")
-    if export.count(schema.PAYLOAD_ENTRIES.table):
+    if export.has_rows(schema.PAYLOAD_ENTRIES.table):
         blobs = metadata.get("EXPORT_PARAM_INCLUDE_BLOBS", "").lower()
         reason = (
             f"the file declares payload schemas, but holds no payload (exported with include-blobs={blobs or 'no'})"
@@ -177,7 +177,7 @@ def _graphs(export: Export, calls: pl.DataFrame, ops: pl.DataFrame, nodes: pl.Da
                 " captured into graphs moves its bytes again at each launch"
             )
         return Capability("absent", reason, PROFILE)
-    if not export.count(schema.KERNEL.table):
+    if not export.has_rows(schema.KERNEL.table):
         return Capability("absent", "no kernel was recorded, inside a graph or outside", PROFILE)
     replayed = moving.filter(pl.col("graph_node_id").is_not_null())
     untold = replayed.join(nodes, on=["process", "graph_node_id"], how="anti").height
@@ -192,7 +192,7 @@ def _graphs(export: Export, calls: pl.DataFrame, ops: pl.DataFrame, nodes: pl.Da
 
 
 def _gpu_names(export: Export) -> Capability:
-    if export.count(schema.GPUS.table):
+    if export.has_rows(schema.GPUS.table):
         return Capability("present")
     reason = f"no device is named (no rows in {schema.GPUS.table}), so the link can only be named by you"
     return Capability("absent", reason, "nsysparse links list")

@@ -2,13 +2,14 @@
 
 import dataframely as dy
 import polars as pl
-import sqlalchemy as sa
 
 from nsysparse.frames import Compute, device_key, thread_process
 from nsysparse.intervals import merge
 from nsysparse.source import schema
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
+from nsysparse.source.kernel_names import KERNEL_NAMES, has_name
+from nsysparse.source.scan import Keep
 from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
 
 
@@ -42,13 +43,25 @@ def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.Data
 
 
 def _times(export: Export) -> pl.DataFrame:
-    """`device`, `start_ns` and `end_ns` of all kernels that are not NCCL's, and of graphs recorded whole."""
-    names = [name for name in ("demangledName", "shortName") if name in export.columns(schema.KERNEL.table)]
-    of_nccl = sa.or_(*(sa.column(name).in_(string_ids_like("%nccl%")) for name in names)) if names else sa.false()
-    rows = [export.read(schema.KERNEL_TIMES, where=sa.not_(of_nccl)), export.read(schema.GRAPH_TIMES)]
-    placed = pl.concat(rows).drop_nulls(["start_ns", "end_ns", "device_id"])
+    """`device`, `start_ns`, `end_ns`: when kernels that are not NCCL's, or graphs recorded whole, ran."""
+    of_nccl = export.ids(string_ids_like("%nccl%"))
+    other = Keep(KERNEL_NAMES, lambda batch: ~has_name(batch, of_nccl))
+    kernels = export.scan(schema.KERNEL_TIMES, _merged, keep=other)
+    graphs = export.scan(schema.GRAPH_TIMES, _merged)
+    busy = pl.concat([*kernels.parts, *graphs.parts])
+    return with_gpu(export, busy).with_columns(device=device_key())
+
+
+def _merged(batch: pl.DataFrame) -> pl.DataFrame:
+    """When something of a batch ran, by device and process: kernels that follow each other closely are one interval."""
     sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & (
         pl.col("end_ns") - pl.col("start_ns")
     ).is_between(1, LONGEST_NS)
-    known = placed.filter(sane).with_columns(process=thread_process(pl.col("global_pid")))
-    return with_gpu(export, known).with_columns(device=device_key())
+    known = batch.drop_nulls(["start_ns", "end_ns", "device_id"]).filter(sane)
+    placed = known.select("start_ns", "end_ns", "device_id", process=thread_process(pl.col("global_pid")))
+    parts = [placed.clear()]
+    for (device, process), rows in placed.group_by("device_id", "process", maintain_order=True):
+        starts, ends = merge(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
+        merged = pl.DataFrame({"start_ns": starts, "end_ns": ends})
+        parts.append(merged.with_columns(device_id=pl.lit(device, pl.Int64), process=pl.lit(process, pl.Int64)))
+    return pl.concat(parts)

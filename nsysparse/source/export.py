@@ -1,7 +1,6 @@
 """An opened export: which tables and columns it has, and typed reads of some of them."""
 
 import contextlib
-import gc
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,34 +11,19 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from nsysparse.errors import InputError, NotAnExport
+from nsysparse.pages import Damaged, NotCovered
 from nsysparse.source import schema
 from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
-from nsysparse.source.scan import ROW, Codes, Keep, Reduced, Scanned
+from nsysparse.source.page_rows import PageRows
+from nsysparse.source.scan import HasTexts, Keep, Reduced, Scanned
 from nsysparse.source.schema import TableSpec
+from nsysparse.source.sql_rows import SqlRows
 from nsysparse.source.usable import MAX_BYTES
 
-BATCH_ROWS = 65_536
+AUTO, PAGES, SQL = "auto", "pages", "sql"
+READERS = (AUTO, PAGES, SQL)
+"""How whole tables are read: from the pages of the file, by SQL, or from pages wherever these tell all."""
 IDS_PER_QUERY = 10_000
-
-
-_ROWID_NAMES = ("rowid", "_rowid_", "oid")
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No garbage collection while rows arrive: it would walk millions of tuples that hold no cycle (a fifth slower)."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def string_ids_like(*patterns: str) -> sa.Select[Any]:
@@ -51,12 +35,16 @@ def string_ids_like(*patterns: str) -> sa.Select[Any]:
 class Export:
     """One SQLite export, open for reading. Use it as a context manager; it never writes to or beside the file.
 
+    Args:
+        path: The file.
+        reader: How whole tables are read, one of `READERS`.
+
     Raises:
         NotAnExport: The file is no SQLite database, or none of the tables of an export are in it.
         InputError: The file cannot be read, or a table it needs lacks a column (named in the message).
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reader: str = AUTO) -> None:
         """Open and look around; no event is read yet."""
         check_file(path)
         self.path = path
@@ -68,6 +56,9 @@ class Export:
         except BaseException:
             self._connection.close()
             raise
+        self._reader = reader
+        self._sql = SqlRows(path, self._connection)
+        self._pages: PageRows | None = None
         self._engine = sa.create_engine("sqlite://", creator=lambda: self._connection, poolclass=StaticPool)
         self._columns: dict[str, frozenset[str]] = {}
         self.shift_ns = 0  # what the export added to all times of events: reads take it off
@@ -78,6 +69,8 @@ class Export:
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
+        if self._pages is not None:
+            self._pages.close()
         self._engine.dispose()
         self._connection.close()
 
@@ -113,6 +106,7 @@ class Export:
         spec: TableSpec,
         where: sa.ColumnElement[bool] | None = None,
         extra: Mapping[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] | None = None,
+        limit: int | None = None,
     ) -> pl.DataFrame:
         """Rows of one table as a frame with the spec's columns and types, in no particular order.
 
@@ -120,6 +114,7 @@ class Export:
             spec: Which columns; an optional column that the file lacks is all null, a missing table gives no rows.
             where: A condition on the table's own (camelCase) columns, evaluated by SQLite.
             extra: Further columns as SQL expressions.
+            limit: No more rows than this; nothing says which.
 
         Raises:
             InputError: A required column is missing, or a value has another type than its column declares.
@@ -139,6 +134,8 @@ class Export:
         statement = statement.select_from(sa.table(spec.table))
         if where is not None:
             statement = statement.where(where)
+        if limit is not None:
+            statement = statement.limit(limit)
         found = self._fetch(statement, {ours: everything[ours] for ours in expressions}, spec.table, stored)
         absent = [
             pl.lit(None, dtype=dtype).alias(ours) for ours, dtype in everything.items() if ours not in expressions
@@ -151,7 +148,7 @@ class Export:
         """One pass over a table that may be far larger than memory, in the order of its rows.
 
         Args:
-            spec: Which columns; as for `read`. A column named `ROW` becomes what tells its rows apart.
+            spec: Which columns; as for `read`. `ROW` is what tells its rows apart.
             each: Told every batch: a frame with the spec's columns and types, but codes (UInt32) in place of texts.
                 It is also told an empty one, so that there is at least one part. A pass may begin anew: what it
                 returned is then dropped.
@@ -161,56 +158,54 @@ class Export:
             InputError: As for `read`.
         """
         present = self.columns(spec.table)
-        types = {
-            ours: pl.UInt32 if dtype is pl.String and ours != ROW else dtype
-            for ours, (_, dtype) in spec.columns.items()
-        }
+        types = {ours: pl.UInt32 if dtype is pl.String else dtype for ours, (_, dtype) in spec.columns.items()}
         empty = pl.DataFrame(schema=types)
         if spec.table not in self.tables:
             return Scanned([each(empty)], {})
         self._require(spec, present)
-        codes = {ours: Codes() for ours, (_, dtype) in spec.columns.items() if dtype is pl.String}
-        parts = [each(empty)]
-        for batch in self._rows(spec, present):
-            coded = batch.with_columns(codes[ours].of(batch[ours]) for ours in codes)
-            kept = coded if keep is None else coded.filter(keep.test(coded.select(keep.needs)))
-            parts.append(each(self._shifted(kept.select(list(types)))))
-        return Scanned(parts, {ours: each.texts for ours, each in codes.items()})
+        try:
+            batches, texts = self._from_pages(spec, keep)
+            parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
+        except NotCovered as refusal:
+            if self._reader == PAGES:
+                raise InputError(
+                    f"{self.path.name}: table {spec.table} cannot be read from its pages ({refusal}).",
+                    "Leave out --reader pages: SQL reads what pages alone do not tell.",
+                ) from refusal
+            batches, texts = self._sql.whole(spec, present, keep)
+            parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
+        return Scanned(parts, {ours: each.texts for ours, each in texts.items()})
 
-    def _rows(self, spec: TableSpec, present: frozenset[str]) -> Iterator[pl.DataFrame]:
-        """A whole table by SQL, in the order of its rows: an index would have another."""
-        columns = {ours: column for ours, column in spec.columns.items() if ours != ROW}
-        wanted = {ours: theirs for ours, (theirs, _) in columns.items() if theirs in present}
-        absent = [pl.lit(None, dtype=dtype).alias(ours) for ours, (_, dtype) in columns.items() if ours not in wanted]
-        named = {ours: _quoted(theirs) for ours, theirs in wanted.items()}
-        rowid = self._rowid(spec.table, present) if ROW in spec.columns else None
-        if rowid is not None:
-            named[ROW] = rowid
-        types = {ours: pl.Int64 if ours == ROW else spec.columns[ours][1] for ours in named}
-        if not types:
-            return
-        chosen = ", ".join(f"{theirs} AS {_quoted(ours)}" for ours, theirs in named.items())
-        statement = f"SELECT {chosen} FROM {_quoted(spec.table)} NOT INDEXED"
-        before = 0
-        for batch in self._batches(statement, types, spec.table, wanted):
-            numbered = batch.with_columns(absent)
-            if ROW in spec.columns and rowid is None:
-                numbered = numbered.with_row_index(ROW, before).with_columns(pl.col(ROW).cast(pl.Int64))
-            before += batch.height
-            yield numbered
+    def _from_pages(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[pl.DataFrame], Mapping[str, HasTexts]]:
+        """A whole table from its pages.
 
-    def _rowid(self, table: str, present: frozenset[str]) -> str | None:
-        """A name under which SQL has the rowid of a table; None for tables without."""
-        taken = {column.lower() for column in present}
-        for name in (name for name in _ROWID_NAMES if name not in taken):
-            with contextlib.suppress(sqlite3.OperationalError):
-                self._connection.execute(f"SELECT {name} FROM {_quoted(table)} LIMIT 0")
-                return name
-        return None
+        Raises:
+            NotCovered: It must be read by SQL; also from the iterator.
+            InputError: The file is damaged; likewise.
+        """
+        if self._reader == SQL:
+            raise NotCovered("SQL was asked for")
+        with self._undamaged(spec.table):
+            if self._pages is None:
+                self._pages = PageRows(self.path, self._connection)
+            batches, texts = self._pages.whole(spec, keep)
+
+        def checked() -> Iterator[pl.DataFrame]:
+            with self._undamaged(spec.table):
+                yield from batches
+
+        return checked(), texts
+
+    @contextlib.contextmanager
+    def _undamaged(self, table: str) -> Iterator[None]:
+        with readable(self.path, f"table {table}"):
+            try:
+                yield
+            except Damaged as error:
+                raise sqlite3.DatabaseError(str(error)) from error
 
     def _shifted(self, rows: pl.DataFrame) -> pl.DataFrame:
         """With instants as they were before the export shifted them: what wraps around was beyond any clock before."""
-        # What wraps around here was beyond any clock before, and is so after.
         return rows.with_columns(
             pl.col(name) - self.shift_ns for name in rows.columns if self.shift_ns and name in schema.INSTANTS
         )
@@ -252,6 +247,13 @@ class Export:
         statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table)).where(given).limit(1)
         return bool(columns) and self._fetch(statement, {"n": pl.Int64}, table).height > 0
 
+    def has_rows(self, table: str) -> bool:
+        """Whether a table has any row; not when it does not exist."""
+        if table not in self.tables:
+            return False
+        statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table)).limit(1)
+        return self._fetch(statement, {"n": pl.Int64}, table).height > 0
+
     def count(self, table: str) -> int:
         """Rows of a table; 0 when it does not exist."""
         if table not in self.tables:
@@ -286,35 +288,7 @@ class Export:
     ) -> pl.DataFrame:
         """Run a SELECT; `stored` gives our columns the file's names, for messages."""
         compiled = statement.compile(dialect=self._engine.dialect, compile_kwargs={"literal_binds": True})
-        return pl.concat([pl.DataFrame(schema=wanted), *self._batches(str(compiled), wanted, table, stored or {})])
-
-    def _batches(
-        self, statement: str, wanted: Mapping[str, type[pl.DataType]], table: str, stored: Mapping[str, str]
-    ) -> Iterator[pl.DataFrame]:
-        """Rows of a SELECT as they come."""
-        with readable(self.path, f"table {table}"):
-            cursor = self._connection.execute(statement)
-        while True:
-            with readable(self.path, f"table {table}"), _collector_paused():
-                rows = cursor.fetchmany(BATCH_ROWS)
-                columns = zip(wanted.items(), zip(*rows, strict=True), strict=True) if rows else ()
-                typed = [
-                    self._typed(f"{table}.{stored.get(ours, ours)}", ours, values, dtype)
-                    for (ours, dtype), values in columns
-                ]
-            if not typed:
-                return
-            yield pl.DataFrame(typed)
-
-    def _typed(self, where: str, ours: str, values: Sequence[object], dtype: type[pl.DataType]) -> pl.Series:
-        """A column of one type: SQLite stores anything anywhere, so a stray text among integers is found here."""
-        try:
-            return pl.Series(ours, values, dtype=dtype, strict=True)
-        except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
-            raise InputError(
-                f"{self.path.name}: {where} holds a value that is no {dtype.__name__}, as nsys never writes.",
-                "The file was edited or damaged: export it again.",
-            ) from error
+        return pl.concat([pl.DataFrame(schema=wanted), *self._sql.select(str(compiled), wanted, table, stored or {})])
 
     def _require(self, spec: TableSpec, present: frozenset[str]) -> None:
         missing = sorted(spec.columns[ours][0] for ours in spec.required if spec.columns[ours][0] not in present)

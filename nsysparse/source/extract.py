@@ -14,6 +14,7 @@ from nsysparse.frames import Ranges, Work
 from nsysparse.source import nvtx, schema
 from nsysparse.source.anchor import read_anchor
 from nsysparse.source.capabilities import capabilities
+from nsysparse.source.carried import read_payloads, with_carried
 from nsysparse.source.compute import read_compute
 from nsysparse.source.counters import read_counters
 from nsysparse.source.devices import read_gpus
@@ -57,14 +58,15 @@ def read_trace(
         anchor = read_anchor(export, metadata)
         export.shift_ns = anchor.shift_ns
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
-        labels, events = nvtx.labelled(export, nvtx.read_events(export, anomalies))
+        labels, events = nvtx.read_events(export, anomalies)
         local = all_gpu_work or local_copies(labels)
         ops = read_gpu_ops(export, trace_id, anomalies, everything=all_gpu_work, local_copies=local)
         last = max(_as_int(events["end_ns"].max()), _as_int(events["start_ns"].max()), _as_int(ops["end_ns"].max()))
         trace_end = max(_as_int(duration), last)
-        ranges = nvtx.ordered(events, trace_id, trace_end, session_end=_as_int(duration) or None, anomalies=anomalies)
+        session_end = _as_int(duration) or None
+        ranges = nvtx.ordered(with_carried(export, events, labels), trace_end, session_end, anomalies)
         own = ranges.join(labels.filter(is_traced()), on="label_id", how="anti")
-        payloads = nvtx.read_payloads(export, own, labels, anomalies)
+        payloads = read_payloads(export, own, labels, anomalies)
         nccl_ops = read_nccl_trace(ranges, labels, anomalies)
         nodes = read_graph_nodes(export, labels, ops, anomalies)
         typed = Ranges.validate(ranges.select(Ranges.column_names()))

@@ -13,9 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from nsysparse.source import schema
-from nsysparse.source.correlation import NO_GROUP, Correlation, correlate
 from nsysparse.source.export import Export
+from nsysparse.source.launches import call_of
 from nsysparse.source.narrow import AnyInts, Ints, Numbers, after, length, narrowed, narrowed_signed
+from nsysparse.source.pair_index import NO_PAIR, PairIndex, index_places
 from nsysparse.source.scan import Keep
 from nsysparse.source.usable import usable_times
 
@@ -80,22 +81,22 @@ class Launched:
 
 @dataclass(slots=True)
 class _Work:
-    """GPU work with a process and a correlation id: start, length, and the group of those that share both."""
+    """GPU work with a process and a correlation id: start, length, and the number of that pair."""
 
     start: Ints
     ran: AnyInts
-    group: AnyInts
+    pair: AnyInts
     last_ns: int | None
 
 
 @dataclass(slots=True)
 class _Calls:
-    """Calls whose process and correlation id is that of GPU work: number of the thread, interval, group of the work."""
+    """Calls whose process and correlation id is that of GPU work: number of the thread, interval, pair of the work."""
 
     thread: AnyInts
     start: Ints
     lasted: AnyInts
-    group: AnyInts
+    pair: AnyInts
 
 
 def read_launched(export: Export) -> Launched:
@@ -104,20 +105,20 @@ def read_launched(export: Export) -> Launched:
     Raises:
         InputError: A required column is missing, or holds what nsys never writes there.
     """
-    work, correlation = _read_work(export)
+    work, index = _read_work(export)
     threads = Numbers()
-    calls = _read_calls(export, correlation, threads)
-    groups = correlation.groups
-    del correlation
-    first, ran, ops = _extents(work, groups)
-    of_calls = [column[calls.group] for column in (first, ran, ops)]
+    calls = _read_calls(export, index, threads)
+    pairs = index.size
+    del index
+    first, ran, ops = _extents(work, pairs)
+    of_calls = [column[calls.pair] for column in (first, ran, ops)]
     del first, ran, ops
-    repeated = np.bincount(calls.group, minlength=groups) > 1
+    repeated = np.bincount(calls.pair, minlength=pairs) > 1
     if bool(repeated.any()):
         _tell_apart(work, calls, repeated, threads, of_calls)
     last_ns = work.last_ns
     del work, repeated
-    calls.group = calls.group[:0]
+    calls.pair = calls.pair[:0]
     return _by_thread(calls, threads, of_calls, last_ns)
 
 
@@ -134,7 +135,7 @@ def of_frame(calls: pl.DataFrame) -> Launched:
     return _by_thread(held, threads, [first, length(first, columns["last"]), columns["ops"]], None)
 
 
-def _read_work(export: Export) -> tuple[_Work, Correlation]:
+def _read_work(export: Export) -> tuple[_Work, PairIndex]:
     processes = Numbers()
 
     def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts, int | None]:
@@ -156,25 +157,25 @@ def _read_work(export: Export) -> tuple[_Work, Correlation]:
     del parts
     known, places = processes.ranks()
     place = places[number]
-    correlation = correlate(known, place, ids)
-    group = np.empty(len(ids), dtype=np.int32)
+    index = index_places(known, place, ids)
+    pair = np.empty(len(ids), dtype=np.int32)
     for first in range(0, len(ids), _STRIDE):
         some = slice(first, first + _STRIDE)
-        group[some] = correlation.of(known[place[some]], ids[some].astype(np.int64))
-    return _Work(start, ran, group, last_ns), correlation
+        pair[some] = index.find(known[place[some]], ids[some].astype(np.int64))
+    return _Work(start, ran, pair, last_ns), index
 
 
-def _read_calls(export: Export, correlation: Correlation, threads: Numbers) -> _Calls:
+def _read_calls(export: Export, index: PairIndex, threads: Numbers) -> _Calls:
     """The calls that launched something: all of the others are left out as they are read."""
 
-    def groups(batch: pl.DataFrame) -> AnyInts:
+    def pairs(batch: pl.DataFrame) -> AnyInts:
         # A null is nobody's: it looks for nothing below.
         thread, ids = (batch[name].fill_null(0).to_numpy() for name in ("thread", "correlation_id"))
-        return correlation.of(thread >> THREAD_BITS, ids)
+        return index.find(thread >> THREAD_BITS, ids)
 
     def launches(batch: pl.DataFrame) -> pl.Series:
         owned = batch["thread"].is_not_null() & batch["correlation_id"].is_not_null()
-        return pl.Series(groups(batch) != NO_GROUP) & owned
+        return pl.Series(pairs(batch) != NO_PAIR) & owned
 
     def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:
         whole = batch.filter(pl.col("end_ns") >= pl.col("start_ns"))
@@ -183,7 +184,7 @@ def _read_calls(export: Export, correlation: Correlation, threads: Numbers) -> _
             threads.of(whole["thread"].to_numpy()),
             start,
             length(start, whole["end_ns"].to_numpy()),
-            groups(whole),
+            pairs(whole),
         )
 
     keep = Keep(needs=("thread", "correlation_id"), test=launches)
@@ -200,45 +201,38 @@ def _columns(parts: Sequence[tuple[AnyInts, ...]]) -> list[AnyInts]:
     return joined
 
 
-def _extents(work: _Work, groups: int) -> tuple[Ints, AnyInts, AnyInts]:
-    """Per group: when its first operation began, how long until its last ended, and how many they are."""
-    ops = narrowed(np.bincount(work.group, minlength=groups))
-    if len(work.group) == groups:  # each stands alone, as nearly always
-        first, ran = np.empty(groups, dtype=np.int64), np.empty(groups, dtype=work.ran.dtype)
-        first[work.group], ran[work.group] = work.start, work.ran
+def _extents(work: _Work, pairs: int) -> tuple[Ints, AnyInts, AnyInts]:
+    """Per pair: when its first operation began, how long until its last ended, and how many they are."""
+    ops = narrowed(np.bincount(work.pair, minlength=pairs))
+    if len(work.pair) == pairs:  # each stands alone, as nearly always
+        first, ran = np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=work.ran.dtype)
+        first[work.pair], ran[work.pair] = work.start, work.ran
         return first, ran, ops
-    first, last = np.full(groups, _LATEST), np.full(groups, _EARLIEST)
-    np.minimum.at(first, work.group, work.start)
-    np.maximum.at(last, work.group, after(work.start, work.ran))
+    first, last = np.full(pairs, _LATEST), np.full(pairs, _EARLIEST)
+    np.minimum.at(first, work.pair, work.start)
+    np.maximum.at(last, work.pair, after(work.start, work.ran))
     return first, length(first, last), ops
 
 
 def _tell_apart(work: _Work, calls: _Calls, repeated: AnyInts, threads: Numbers, of_calls: list[AnyInts]) -> None:
     """Of several calls with the same ids, give each its own work, as `launches` tells it; calls left with none go."""
-    rows = np.flatnonzero(repeated[calls.group])
+    rows = np.flatnonzero(repeated[calls.pair])
     known, places = threads.ranks()
-    start = calls.start[rows]
     several = pl.DataFrame(
         {
             "row": rows,
-            "group": calls.group[rows],
-            "start": start,
-            "end": after(start, calls.lasted[rows]),
-            "thread": known[places[calls.thread[rows]]],
+            "pair": calls.pair[rows],
+            "launch_start_ns": calls.start[rows],
+            "launch_end_ns": after(calls.start[rows], calls.lasted[rows]),
+            "launch_thread": known[places[calls.thread[rows]]],
         }
-    )
-    candidates = several.sort("start", "end", "thread").select("row", "group", "start")
-    mine = np.flatnonzero(repeated[work.group])
+    ).sort("launch_start_ns", "launch_end_ns", "launch_thread")
+    mine = np.flatnonzero(repeated[work.pair])
     begun = work.start[mine]
-    sought = pl.DataFrame({"group": work.group[mine], "at": begun, "until": after(begun, work.ran[mine])}).sort("at")
-    before = sought.join_asof(
-        candidates, left_on="at", right_on="start", by="group", strategy="backward", check_sortedness=False
-    )
-    late = before.filter(pl.col("row").is_null()).select("group", "at", "until").join_asof(
-        candidates, left_on="at", right_on="start", by="group", strategy="forward", check_sortedness=False
-    )  # fmt: skip
+    call = call_of(pl.Series(begun), pl.Series("pair", work.pair[mine]), several, len(repeated), Counter())
+    until = after(begun, work.ran[mine])
     each = (
-        pl.concat([before.filter(pl.col("row").is_not_null()), late])
+        pl.DataFrame({"row": several["row"].gather(call), "at": begun, "until": until})
         .group_by("row")
         .agg(first=pl.col("at").min(), last=pl.col("until").max(), ops=pl.len())
     )

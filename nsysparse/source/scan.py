@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+import numpy as np
 import polars as pl
 
-Reduced = TypeVar("Reduced")
+from nsysparse.source.schema import ROW
 
-ROW = "row"
-"""Our column that tells rows of a table apart: its rowid, or the position of rows that have none."""
+Reduced = TypeVar("Reduced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,24 @@ class Keep:
     Attributes:
         needs: Our columns that the test looks at; the others are read for rows that stay.
         test: A batch of these columns → whether each row stays. It may be asked in several threads at once.
+        only: No other rows than these can stay, by `ROW`; None where that is not known.
     """
 
     needs: tuple[str, ...]
     test: Callable[[pl.DataFrame], pl.Series]
+    only: pl.Series | None = None
+
+    @classmethod
+    def rows(cls, wanted: pl.Series) -> "Keep":
+        """Keep these rows of a table, as `ROW` tells them apart."""
+        known = wanted.sort().to_numpy()
+
+        def among(batch: pl.DataFrame) -> pl.Series:
+            rows = batch[ROW].to_numpy()
+            at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+            return pl.Series(known[at] == rows)
+
+        return cls((ROW,), among, wanted.sort())
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +50,14 @@ class Scanned(Generic[Reduced]):
 
     parts: list[Reduced]
     texts: Mapping[str, list[str]]
+
+
+class HasTexts(Protocol):
+    """Distinct texts of a column, once it is read."""
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts by code."""
 
 
 class Codes:

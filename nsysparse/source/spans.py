@@ -27,12 +27,11 @@ class Spans:
     launched: Launched
 
 
-def read_spans(path: Path, trace_id: str) -> Spans:
+def read_spans(path: Path) -> Spans:
     """The ranges of an export as `extract.read_trace` reads them, with the calls that launched something.
 
     Args:
         path: The .sqlite file.
-        trace_id: Name of this input within the command.
 
     Raises:
         NotAnExport: The file is no export.
@@ -44,11 +43,10 @@ def read_spans(path: Path, trace_id: str) -> Spans:
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
         recorded = duration if isinstance(duration, int) else 0
         launched = read_launched(export)
-        labels, events = nvtx.labelled(export, nvtx.read_events(export, anomalies))
+        labels, events = nvtx.read_events(export, anomalies)
+        # Payloads tell apart what else is equal, and nothing of it is needed here.
+        events = events.drop("row", "has_category", "carries")
         ends = (events["end_ns"].max(), events["start_ns"].max(), launched.last_ns)
         trace_end = max([recorded, *(end for end in ends if isinstance(end, int))])
-        ranges = nvtx.ordered(events, trace_id, trace_end, session_end=recorded or None, anomalies=anomalies)
-        return Spans(ranges.select(_COLUMNS), labels, launched)
-
-
-_COLUMNS = ("label_id", "style", "process", "thread", "end_thread", "start_ns", "end_ns", "is_open")
+        ranges = nvtx.ordered(events, trace_end, session_end=recorded or None, anomalies=anomalies)
+        return Spans(ranges, labels, launched)

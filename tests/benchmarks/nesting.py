@@ -169,7 +169,7 @@ def measure(count: int, launches: int) -> float:
     if said.height < 0.99 * launches or trace.anomalies["ranges-crossing"] == 0:
         raise AssertionError(f"{said.height} of {launches} calls have a layer")
     begun = time.process_time()
-    projected = pl.concat(project(typed, labels, launching(work), "synthetic"))
+    projected = pl.concat(project("t", typed, labels, launching(work)))
     done = time.process_time()
     verify(ranges, calls, held, projected)
     times = {"innermost": nested - before, "scopes": checked - before_scopes, "projection": done - begun}

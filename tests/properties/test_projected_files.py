@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nsysparse.api import export_frame
 from nsysparse.projection import launching, project
-from nsysparse.source import correlation
+from nsysparse.source import pair_index
 from nsysparse.source.export import Export
 from nsysparse.source.extract import read_trace
 from nsysparse.source.launched import read_launched
@@ -96,7 +96,7 @@ def test_any_file_projects_as_by_joins(
     reach: int, examples: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With tables of ids as they are, and with such as hold next to none, so that nearly all are searched for."""
-    monkeypatch.setattr(correlation, "_REACH", reach)
+    monkeypatch.setattr(pair_index, "_REACH", reach)
     worked = 0
 
     @settings(max_examples=examples)
@@ -107,11 +107,11 @@ def test_any_file_projects_as_by_joins(
         path.unlink(missing_ok=True)
         write(path, seed)
         trace = read_trace(path, "t", all_gpu_work=True)
-        want = whole_projection.project(trace.ranges, trace.labels, trace.gpu_ops)
+        want = whole_projection.project("t", trace.ranges, trace.labels, trace.gpu_ops)
         got = export_frame([path], "nvtx_ranges")
         assert got.schema == want.schema
         assert got.equals(pl.DataFrame(want))
-        assert pl.concat(project(trace.ranges, trace.labels, launching(trace.gpu_ops), "t")).equals(got)
+        assert pl.concat(project("t", trace.ranges, trace.labels, launching(trace.gpu_ops))).equals(got)
         with Export(path) as export:
             launched = read_launched(export)
         lanes = [launched.lane(place) for place in range(len(launched.threads))]

@@ -9,13 +9,11 @@ import pytest
 
 from nsysparse.errors import InputError
 from nsysparse.source.export import Export
-from nsysparse.source.scan import ROW, Keep
-from nsysparse.source.schema import TableSpec
+from nsysparse.source.scan import Keep
+from nsysparse.source.schema import ROW, ROWID, TableSpec
 from nsysparse.testing import TraceBuilder
 
-SPEC = TableSpec(
-    "THINGS", {ROW: ("", pl.Int64), "a": ("a", pl.Int64), "text": ("text", pl.String), "gone": ("gone", pl.Int64)}
-)
+SPEC = TableSpec("THINGS", {ROW: ROWID, "a": ("a", pl.Int64), "text": ("text", pl.String), "gone": ("gone", pl.Int64)})
 ROWS = [(3, "x"), (1, None), (2, "y"), (None, "x")]
 
 
