@@ -17,11 +17,10 @@ from nsysparse.source.export import Export
 from nsysparse.source.launches import call_of
 from nsysparse.source.narrow import AnyInts, Ints, Numbers, after, length, narrowed, narrowed_signed
 from nsysparse.source.pair_index import NO_PAIR, PairIndex, index_places
-from nsysparse.source.scan import Keep
-from nsysparse.source.usable import usable_times
+from nsysparse.source.usable import are_usable
 
 THREAD_BITS = 24
-_STRIDE = 1 << 20  # rows that are looked up at once
+_STRIDE = 1 << 18  # rows that are looked up at once
 _LATEST, _EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 
@@ -139,16 +138,18 @@ def _read_work(export: Export) -> tuple[_Work, PairIndex]:
     processes = Numbers()
 
     def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts, int | None]:
-        used = usable_times(batch.filter(pl.col("device_id").is_not_null()), "gpu-work", Counter(), open_ended=False)
-        last_ns = used["end_ns"].max()
-        launched = used.filter(pl.col("global_pid").is_not_null() & pl.col("correlation_id").is_not_null())
-        start = launched["start_ns"].to_numpy()
+        (start, end), known = _known(batch, ("start_ns", "end_ns"))
+        used = known & are_usable(start, end) & batch["device_id"].is_not_null().to_numpy()
+        last_ns = int(end[used].max()) if used.any() else None
+        (process, ids), known = _known(batch, ("global_pid", "correlation_id"))
+        rows = np.flatnonzero(used & known)
+        start = start[rows]
         return (
             start,
-            length(start, launched["end_ns"].to_numpy()),
-            processes.of(launched["global_pid"].to_numpy() >> THREAD_BITS),
-            narrowed_signed(launched["correlation_id"].to_numpy()),
-            last_ns if isinstance(last_ns, int) else None,
+            length(start, end[rows]),
+            processes.of(process[rows] >> THREAD_BITS),
+            narrowed_signed(ids[rows]),
+            last_ns,
         )
 
     parts = [part for spec in schema.LAUNCHED for part in export.scan(spec, narrow).parts]
@@ -168,27 +169,25 @@ def _read_work(export: Export) -> tuple[_Work, PairIndex]:
 def _read_calls(export: Export, index: PairIndex, threads: Numbers) -> _Calls:
     """The calls that launched something: all of the others are left out as they are read."""
 
-    def pairs(batch: pl.DataFrame) -> AnyInts:
-        # A null is nobody's: it looks for nothing below.
-        thread, ids = (batch[name].fill_null(0).to_numpy() for name in ("thread", "correlation_id"))
-        return index.find(thread >> THREAD_BITS, ids)
-
-    def launches(batch: pl.DataFrame) -> pl.Series:
-        owned = batch["thread"].is_not_null() & batch["correlation_id"].is_not_null()
-        return pl.Series(pairs(batch) != NO_PAIR) & owned
-
     def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:
-        whole = batch.filter(pl.col("end_ns") >= pl.col("start_ns"))
-        start = whole["start_ns"].to_numpy()
-        return (
-            threads.of(whole["thread"].to_numpy()),
-            start,
-            length(start, whole["end_ns"].to_numpy()),
-            pairs(whole),
-        )
+        (start, end, thread, ids), known = _known(batch, ("start_ns", "end_ns", "thread", "correlation_id"))
+        pair = index.find(thread >> THREAD_BITS, ids)
+        rows = np.flatnonzero(known & (pair != NO_PAIR) & (end >= start))
+        start = start[rows]
+        return threads.of(thread[rows]), start, length(start, end[rows]), pair[rows]
 
-    keep = Keep(needs=("thread", "correlation_id"), test=launches)
-    return _Calls(*_columns(export.scan(schema.RUNTIME, narrow, keep=keep).parts))
+    return _Calls(*_columns(export.scan(schema.RUNTIME, narrow).parts))
+
+
+def _known(batch: pl.DataFrame, names: Sequence[str]) -> tuple[list[Ints], NDArray[np.bool_]]:
+    """Columns of integers, and in which rows none of them is null."""
+    known = np.ones(batch.height, dtype=np.bool_)
+    columns = []
+    for column in (batch[name] for name in names):
+        if column.null_count():
+            known &= column.is_not_null().to_numpy()
+        columns.append((column.fill_null(0) if column.null_count() else column).to_numpy())
+    return columns, known
 
 
 def _columns(parts: Sequence[tuple[AnyInts, ...]]) -> list[AnyInts]:

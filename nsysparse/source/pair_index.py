@@ -6,6 +6,7 @@ middle id of its process, and the rest is searched for.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from nsysparse.intervals import Ints
 from nsysparse.source.narrow import AnyInts
 
 NO_PAIR = -1
+_NO_IDS: Ints = np.zeros(0, dtype=np.int64)
 _REACH = 4  # ids on each side of a process's middle one, for each of its rows: the ids between are of other calls
 
 
@@ -25,7 +27,7 @@ class PairIndex:
         size: How many they are.
         processes: Their processes, in order.
         low: Per process the lowest id of its table.
-        high: The highest.
+        span: How far from it the highest is.
         base: Where its table begins in `table`.
         table: Numbers by id, `NO_PAIR` where there is none.
         far_ids: Distinct ids outside the tables, in order.
@@ -36,7 +38,7 @@ class PairIndex:
     size: int
     processes: Ints
     low: Ints
-    high: Ints
+    span: NDArray[np.uint64]
     base: Ints
     table: NDArray[np.int32]
     far_ids: Ints
@@ -49,11 +51,12 @@ class PairIndex:
             return found
         place = np.minimum(np.searchsorted(self.processes, process), len(self.processes) - 1)
         known = self.processes[place] == process
-        near = known & (ids >= self.low[place]) & (ids <= self.high[place])
+        # Unsigned, an id below the lowest is beyond all others.
+        beyond_low = ids - self.low[place]
+        near = known & (beyond_low.view(np.uint64) <= self.span[place])
         if bool(near.all()):  # as nearly always
-            return self.table[self.base[place] + (ids - self.low[place])]
-        here = place[near]
-        found[near] = self.table[self.base[here] + (ids[near] - self.low[here])]
+            return self.table[self.base[place] + beyond_low]
+        found[near] = self.table[self.base[place[near]] + beyond_low[near]]
         rest = np.flatnonzero(known & ~near) if len(self.far) else ()
         if len(rest):
             found[rest] = self._far(place[rest], ids[rest])
@@ -87,26 +90,31 @@ def index_places(processes: Ints, place: AnyInts, ids: AnyInts) -> PairIndex:
         place: Of each row the place of its process among them.
         ids: Its id.
     """
-    low, high, base = _windows(len(processes), place, ids)
-    near = (ids >= low[place]) & (ids <= high[place])
-    table = np.full(int(base[-1]), NO_PAIR, dtype=np.int32)
-    here = place[near]
-    table[base[here] + (ids[near] - low[here])] = 0
-    filled = np.flatnonzero(table == 0)
-    table[filled] = np.arange(len(filled), dtype=np.int32)
-    far_ids, of_id = np.unique(ids[~near].astype(np.int64), return_inverse=True)
-    far = np.unique(place[~near].astype(np.int64) * len(far_ids) + of_id)
-    return PairIndex(len(filled) + len(far), processes, low, high, base[:-1], table, far_ids, far)
-
-
-def _windows(count: int, place: AnyInts, ids: AnyInts) -> tuple[Ints, Ints, Ints]:
-    """Per process the lowest and the highest id of its table, and where each table begins; last, where all end."""
     by_process = ids[np.argsort(place, kind="stable")]
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=count))])
-    low, high = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for process, (first, stop) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
-        own = by_process[first:stop]
-        middle = int(np.partition(own, len(own) // 2)[len(own) // 2])
-        low[process] = max(int(own.min()), middle - _REACH * len(own))
-        high[process] = min(int(own.max()), middle + _REACH * len(own))
-    return low, high, np.concatenate([[0], np.cumsum(high - low + 1)]).astype(np.int64)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(processes)))]).tolist()
+    lanes = [by_process[first:stop] for first, stop in pairwise(bounds)]
+    low, span = np.zeros(len(lanes), dtype=np.int64), np.zeros(len(lanes), dtype=np.uint64)
+    tables, far, size = [], [], 0
+    for process, own in enumerate(lanes):
+        low[process], high = _window(own)
+        span[process] = high - int(low[process])
+        near = (own >= low[process]) & (own <= high)
+        known = np.zeros(int(span[process]) + 1, dtype=np.bool_)
+        known[own[near] - low[process]] = True
+        rising = np.cumsum(known, dtype=np.int32)
+        tables.append(np.where(known, rising + np.int32(size - 1), np.int32(NO_PAIR)))
+        size += int(rising[-1])
+        far.append(own[~near])
+    base = np.concatenate([[0], np.cumsum(span[:-1] + np.uint64(1))]).astype(np.int64)
+    far_place = np.repeat(np.arange(len(lanes)), [len(each) for each in far])
+    far_ids, of_id = np.unique(np.concatenate([_NO_IDS, *far]), return_inverse=True)
+    pairs = np.unique(far_place * len(far_ids) + of_id)
+    table = np.concatenate(tables) if tables else np.zeros(0, dtype=np.int32)
+    return PairIndex(size + len(pairs), processes, low, span, base, table, far_ids, pairs)
+
+
+def _window(ids: AnyInts) -> tuple[int, int]:
+    """The lowest and the highest id of a process's table."""
+    middle = int(np.partition(ids, len(ids) // 2)[len(ids) // 2])
+    reach = _REACH * len(ids)
+    return max(int(ids.min()), middle - reach), min(int(ids.max()), middle + reach)
