@@ -15,7 +15,7 @@ class Labels(dy.Schema):
     name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
 
 
-STYLES = pl.Enum(["push_pop", "start_end", "mark"])
+STYLES = pl.Enum(["mark", "push_pop", "start_end"])
 """How a range was made: one of a thread's stack, one that may span threads, or an instant."""
 
 
@@ -31,6 +31,10 @@ class Ranges(dy.Schema):
     start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
     end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
     is_open = dy.Bool(nullable=False, metadata={"about": "nobody closed it: it ends with the recording"})
+    is_crossed = dy.Bool(
+        nullable=False,
+        metadata={"about": "it cannot be true beside another of its thread and domain: a push or pop was lost"},
+    )
 
 
 class Payloads(dy.Schema):
@@ -97,10 +101,14 @@ class GpuOps(OfTrace):
     grid_x = dy.Int64(nullable=True, metadata={"about": "blocks of a kernel; for NCCL's, its channels"})
 
 
-class Compute(OfTrace):
-    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged."""
+class Compute(dy.Schema):
+    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged.
 
-    device = dy.String(nullable=False, metadata={"about": "the device, as `device_key` names it"})
+    There can be ten million intervals, of few devices.
+    """
+
+    trace_id = dy.Categorical(nullable=False, metadata={"about": "the input, as in other frames"})
+    device = dy.Categorical(nullable=False, metadata={"about": "the device, as `device_key` names it"})
     start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
     end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
 

@@ -13,32 +13,36 @@ from nsysparse.frames import Payloads
 from nsysparse.source import nixl_domain, nixl_payloads, schema
 from nsysparse.source.export import Export
 from nsysparse.source.nccl_trace import SIDES
+from nsysparse.source.nvtx import Events
 from nsysparse.source.payloads import Decoder, decode, read_schemas
 from nsysparse.source.scan import Keep
 from nsysparse.source.schema import ROW
 
+_CARRIED: dict[str, type[pl.DataType]] = {
+    "event": pl.Int64, "json": pl.String, "blob": pl.Binary, "handle": pl.UInt64,
+}  # fmt: skip
 
-def with_carried(export: Export, events: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-    """Events with what those of NCCL and NIXL carry; without these columns where none carries anything.
+
+def read_carried(export: Export, events: Events, kept: pl.Series | None) -> pl.DataFrame:
+    """What events of NCCL and NIXL carry.
 
     Args:
         export: The open file.
-        events: `row`, `label_id`, `has_category` and `carries`.
-        labels: Their labels.
+        events: From `read_events`.
+        kept: Ids of labels whose events are wanted; all without it.
 
     Returns:
-        The same rows, in the same order, with `json` (text), `blob` (bytes) and `handle` (UInt64), each null where an
-        event has none, in the place of `row` and `carries`.
+        `event` (a position in the rows of `events`), `json` (text), `blob` (bytes) and `handle` (UInt64), each null
+        where an event has none; no row where none carries anything.
     """
-    carriers = events.filter("carries").join(_spoken(labels), on="label_id")
+    spoken = _spoken(events.labels if kept is None else events.labels.filter(pl.col("label_id").is_in(kept.implode())))
+    facts = events.rows.select("label_id", "has_category")[events.carriers["event"].to_numpy()]
+    carriers = pl.concat([events.carriers, facts], how="horizontal").join(spoken, on="label_id")
     wordy = pl.col("wordy") | (pl.col("traced") & pl.col("has_category"))
-    carriers = carriers.select(ROW, "numbered", wordy=wordy).filter(pl.col("wordy") | pl.col("numbered"))
-    rest = events.drop(ROW, "carries")
-    if carriers.is_empty():
-        return rest
-    said = _said(export, carriers)
-    placed = events.select(ROW).join(said, on=ROW, how="left", maintain_order="left").drop(ROW)
-    return pl.concat([rest, placed], how="horizontal")
+    wanted = carriers.select("event", ROW, "numbered", wordy=wordy).filter(pl.col("wordy") | pl.col("numbered"))
+    if wanted.is_empty():
+        return pl.DataFrame(schema=_CARRIED)
+    return _said(export, wanted).select(pl.col(name).cast(dtype) for name, dtype in _CARRIED.items())
 
 
 def _spoken(labels: pl.DataFrame) -> pl.DataFrame:
@@ -54,14 +58,14 @@ def _spoken(labels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _said(export: Export, carriers: pl.DataFrame) -> pl.DataFrame:
-    """What these rows carry: `row` and the columns of `with_carried`."""
+    """What these rows carry: the columns of `read_carried`."""
     found = export.scan(schema.NVTX_CARRIED, lambda batch: batch, keep=Keep.rows(carriers[ROW]))
     said = pl.concat(found.parts).join(carriers, on=ROW)
     strings = export.read_strings(said["json_text_id"]).rename({"id": "json_text_id", "value": "registered"})
     written = pl.DataFrame({"written": pl.Series(found.texts.get("json_text", []), dtype=pl.String)})
     texts = said.join(written.with_row_index("json_text"), on="json_text", how="left")
     return texts.join(strings, on="json_text_id", how="left").select(
-        ROW,
+        "event",
         json=pl.when("wordy").then(pl.coalesce("written", "registered")),
         blob=pl.when("wordy").then("blob"),
         handle=pl.when("numbered").then(pl.coalesce("unsigned_value", "signed_value").reinterpret(signed=False)),
@@ -75,7 +79,7 @@ def read_payloads(
 
     Args:
         export: The open file, for the schemas of its payloads.
-        ranges: `range_id`, `label_id`, and the columns of `with_carried` where there are any.
+        ranges: `range_id`, `label_id`, and the columns of `read_carried` where any event carries something.
         labels: Their labels.
         anomalies: Counts payloads that fit no schema, and sizes no message can have.
     """

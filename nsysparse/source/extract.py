@@ -11,10 +11,10 @@ import polars as pl
 
 from nsysparse.filenames import shown_name
 from nsysparse.frames import Ranges, Work
-from nsysparse.source import nvtx, schema
+from nsysparse.source import nccl_domain, nixl_domain, schema
 from nsysparse.source.anchor import read_anchor
 from nsysparse.source.capabilities import capabilities
-from nsysparse.source.carried import read_payloads, with_carried
+from nsysparse.source.carried import read_carried, read_payloads
 from nsysparse.source.compute import read_compute
 from nsysparse.source.counters import read_counters
 from nsysparse.source.devices import read_gpus
@@ -22,21 +22,33 @@ from nsysparse.source.export import Export
 from nsysparse.source.gpu_work import read_gpu_ops
 from nsysparse.source.graph_nodes import read_graph_nodes
 from nsysparse.source.nccl_trace import is_traced, read_nccl_trace
+from nsysparse.source.nvtx import read_events
+from nsysparse.source.ranges import in_order
 from nsysparse.source.trace import Trace
 from nsysparse.source.ucp import read_ucp
 from nsysparse.source.work import read_work
+
+Wanted = Callable[[pl.DataFrame], bool]
+"""Asked with the labels of a trace whether something else of it matters."""
 
 
 def _never(_: pl.DataFrame) -> bool:
     return False
 
 
-Wanted = Callable[[pl.DataFrame], bool]
-"""Asked with the labels of a trace whether something else of it matters."""
+def _nobody(labels: pl.DataFrame) -> pl.Series:
+    return labels["label_id"].clear()
 
 
 def read_trace(
-    path: Path, trace_id: str, *, all_gpu_work: bool, local_copies: Wanted = _never, steps: Wanted = _never
+    path: Path,
+    trace_id: str,
+    *,
+    all_gpu_work: bool,
+    all_ranges: bool = True,
+    speaking: Callable[[pl.DataFrame], pl.Series] = _nobody,
+    local_copies: Wanted = _never,
+    steps: Wanted = _never,
 ) -> Trace:
     """Read one export.
 
@@ -45,6 +57,8 @@ def read_trace(
         trace_id: Name of this input within the command.
         all_gpu_work: Also read kernels that are neither NCCL's nor pack KV, all copies, memsets and graphs; the filter
             runs in SQLite. Copies between devices are always read.
+        all_ranges: Also ranges that are neither NCCL's nor NIXL's nor of labels that speak.
+        speaking: Asked with the labels for the ids of those that say something.
         local_copies: Asked with the labels whether copies to and from the host and within a device matter too.
         steps: Asked with them whether ranges tell of steps, so that it matters from when to when their kernels ran.
 
@@ -58,13 +72,14 @@ def read_trace(
         anchor = read_anchor(export, metadata)
         export.shift_ns = anchor.shift_ns
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
-        labels, events = nvtx.read_events(export, anomalies)
+        events = read_events(export, anomalies)
+        labels, told = events.labels, speaking(events.labels)
+        kept = None if all_ranges else pl.concat([told, labels.filter(_of_transports())["label_id"]])
         local = all_gpu_work or local_copies(labels)
         ops = read_gpu_ops(export, trace_id, anomalies, everything=all_gpu_work, local_copies=local)
-        last = max(_as_int(events["end_ns"].max()), _as_int(events["start_ns"].max()), _as_int(ops["end_ns"].max()))
-        trace_end = max(_as_int(duration), last)
-        session_end = _as_int(duration) or None
-        ranges = nvtx.ordered(with_carried(export, events, labels), trace_end, session_end, anomalies)
+        trace_end = max(_as_int(duration), events.last_ns, _as_int(ops["end_ns"].max()))
+        ends = trace_end, _as_int(duration) or None
+        ranges = in_order(events, read_carried(export, events, kept), told, kept, ends, anomalies)
         own = ranges.join(labels.filter(is_traced()), on="label_id", how="anti")
         payloads = read_payloads(export, own, labels, anomalies)
         nccl_ops = read_nccl_trace(ranges, labels, anomalies)
@@ -92,7 +107,12 @@ def read_trace(
             anomalies=anomalies,
             graph_nodes=nodes,
             anchor=anchor,
+            threads=events.owners,
         )
+
+
+def _of_transports() -> pl.Expr:
+    return nccl_domain.is_nccl() | is_traced() | pl.col("name").str.starts_with(nixl_domain.PREFIX)
 
 
 def _as_int(value: object) -> int:

@@ -12,10 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from nsysparse.intervals import Ints
 from nsysparse.source import schema
 from nsysparse.source.export import Export
 from nsysparse.source.launches import call_of
-from nsysparse.source.narrow import AnyInts, Ints, Numbers, after, length, narrowed, narrowed_signed
+from nsysparse.source.narrow import AnyInts, after, length, narrowed, narrowed_signed
+from nsysparse.source.numbering import Numbering
 from nsysparse.source.pair_index import NO_PAIR, PairIndex, index_places
 from nsysparse.source.usable import are_usable
 
@@ -105,7 +107,7 @@ def read_launched(export: Export) -> Launched:
         InputError: A required column is missing, or holds what nsys never writes there.
     """
     work, index = _read_work(export)
-    threads = Numbers()
+    threads = Numbering()
     calls = _read_calls(export, index, threads)
     pairs = index.size
     del index
@@ -128,14 +130,14 @@ def of_frame(calls: pl.DataFrame) -> Launched:
         calls: `thread`, `call_start`, `call_end`, `first`, `last` and `ops`, all integers without nulls.
     """
     columns = {name: calls[name].cast(pl.Int64).to_numpy() for name in calls.columns}
-    threads = Numbers()
+    threads = Numbering()
     start, first = columns["call_start"], columns["first"]
-    held = _Calls(threads.of(columns["thread"]), start, length(start, columns["call_end"]), start[:0])
+    held = _Calls(narrowed(threads.of(columns["thread"])), start, length(start, columns["call_end"]), start[:0])
     return _by_thread(held, threads, [first, length(first, columns["last"]), columns["ops"]], None)
 
 
 def _read_work(export: Export) -> tuple[_Work, PairIndex]:
-    processes = Numbers()
+    processes = Numbering()
 
     def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts, int | None]:
         (start, end), known = _known(batch, ("start_ns", "end_ns"))
@@ -147,7 +149,7 @@ def _read_work(export: Export) -> tuple[_Work, PairIndex]:
         return (
             start,
             length(start, end[rows]),
-            processes.of(process[rows] >> THREAD_BITS),
+            narrowed(processes.of(process[rows] >> THREAD_BITS)),
             narrowed_signed(ids[rows]),
             last_ns,
         )
@@ -156,7 +158,7 @@ def _read_work(export: Export) -> tuple[_Work, PairIndex]:
     last_ns = max((part[-1] for part in parts if part[-1] is not None), default=None)
     start, ran, number, ids = _columns([part[:-1] for part in parts])
     del parts
-    known, places = processes.ranks()
+    known, places = _ranks(processes)
     place = places[number]
     index = index_places(known, place, ids)
     pair = np.empty(len(ids), dtype=np.int32)
@@ -166,7 +168,7 @@ def _read_work(export: Export) -> tuple[_Work, PairIndex]:
     return _Work(start, ran, pair, last_ns), index
 
 
-def _read_calls(export: Export, index: PairIndex, threads: Numbers) -> _Calls:
+def _read_calls(export: Export, index: PairIndex, threads: Numbering) -> _Calls:
     """The calls that launched something: all of the others are left out as they are read."""
 
     def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:
@@ -174,7 +176,7 @@ def _read_calls(export: Export, index: PairIndex, threads: Numbers) -> _Calls:
         pair = index.find(thread >> THREAD_BITS, ids)
         rows = np.flatnonzero(known & (pair != NO_PAIR) & (end >= start))
         start = start[rows]
-        return threads.of(thread[rows]), start, length(start, end[rows]), pair[rows]
+        return narrowed(threads.of(thread[rows])), start, length(start, end[rows]), pair[rows]
 
     return _Calls(*_columns(export.scan(schema.RUNTIME, narrow).parts))
 
@@ -213,10 +215,10 @@ def _extents(work: _Work, pairs: int) -> tuple[Ints, AnyInts, AnyInts]:
     return first, length(first, last), ops
 
 
-def _tell_apart(work: _Work, calls: _Calls, repeated: AnyInts, threads: Numbers, of_calls: list[AnyInts]) -> None:
+def _tell_apart(work: _Work, calls: _Calls, repeated: AnyInts, threads: Numbering, of_calls: list[AnyInts]) -> None:
     """Of several calls with the same ids, give each its own work, as `launches` tells it; calls left with none go."""
     rows = np.flatnonzero(repeated[calls.pair])
-    known, places = threads.ranks()
+    known, places = _ranks(threads)
     several = pl.DataFrame(
         {
             "row": rows,
@@ -246,9 +248,9 @@ def _tell_apart(work: _Work, calls: _Calls, repeated: AnyInts, threads: Numbers,
     calls.thread, calls.start, calls.lasted = calls.thread[kept], calls.start[kept], calls.lasted[kept]
 
 
-def _by_thread(calls: _Calls, threads: Numbers, of_calls: list[AnyInts], last_ns: int | None) -> Launched:
+def _by_thread(calls: _Calls, threads: Numbering, of_calls: list[AnyInts], last_ns: int | None) -> Launched:
     """Calls by thread, start and end: within a thread they nearly always are in order as they come."""
-    known, places = threads.ranks()
+    known, places = _ranks(threads)
     place = places[calls.thread]
     order = np.argsort(place, kind="stable")
     place, start, lasted = place[order], calls.start[order], calls.lasted[order]
@@ -264,3 +266,11 @@ def _by_thread(calls: _Calls, threads: Numbers, of_calls: list[AnyInts], last_ns
         of_calls[number] = column[order]
     first, ran, ops = of_calls
     return Launched(known[has_calls], bounds, start, lasted, first, ran, ops, last_ns)
+
+
+def _ranks(numbering: Numbering) -> tuple[Ints, AnyInts]:
+    """All values in order, and by number the place of its value among them."""
+    order = np.argsort(numbering.values)
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return numbering.values[order], narrowed(places)

@@ -31,7 +31,8 @@ def with_launches(export: Export, ops: pl.DataFrame, anomalies: Counter[str]) ->
     keyed = ops.select("process", "correlation_id", "start_ns").with_row_index("row").drop_nulls()
     index = index_pairs(*(keyed[name].to_numpy() for name in ("process", "correlation_id")))
     calls = _calls(export, index, anomalies)
-    pair = pl.Series("pair", index.find(*(keyed[name].to_numpy() for name in ("process", "correlation_id"))))
+    pairs = index.find(*(keyed[name].to_numpy() for name in ("process", "correlation_id")))
+    pair = pl.Series("pair", pairs.astype(np.int64))
     call = call_of(keyed["start_ns"], pair, calls, index.size, anomalies)
     found = np.full(ops.height, -1, dtype=np.int64)
     found[keyed["row"].to_numpy()] = call
@@ -68,10 +69,15 @@ def _calls(export: Export, index: PairIndex, anomalies: Counter[str]) -> pl.Data
 
 def _pairs(batch: pl.DataFrame, index: PairIndex) -> Ints:
     """The number of each call's pair; -1 of those that launched nothing, and where thread or id is not known."""
-    thread, ids = batch["thread"], batch["correlation_id"]
-    known = (thread.is_not_null() & ids.is_not_null()).to_numpy()
-    process = batch.select(thread_process(pl.col("thread").fill_null(0))).to_series()
-    return np.where(known, index.find(process.to_numpy(), ids.fill_null(0).to_numpy()), -1)
+    known = batch.drop_nulls(["thread", "correlation_id"])
+    process = known.select(thread_process(pl.col("thread"))).to_series()
+    pairs = index.find(process.to_numpy(), known["correlation_id"].to_numpy()).astype(np.int64)
+    if known.height == batch.height:
+        return pairs
+    both = batch.select(pl.all_horizontal(pl.col("thread", "correlation_id").is_not_null())).to_series()
+    every = np.full(batch.height, -1, dtype=np.int64)
+    every[both.to_numpy()] = pairs
+    return every
 
 
 def call_of(starts: pl.Series, pairs: pl.Series, calls: pl.DataFrame, size: int, anomalies: Counter[str]) -> Ints:

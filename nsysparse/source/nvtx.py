@@ -1,130 +1,120 @@
-"""Read NVTX ranges and marks: their rows, their names and their total order.
-
-There can be tens of millions: texts are codes, and a row is narrow from the batch in which it is read.
-"""
+"""Read NVTX ranges and marks, narrow from the batch in which they come: there can be tens of millions."""
 
 from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import dataframely as dy
+import numpy as np
 import polars as pl
 
-from nsysparse.frames import STYLES, Labels, Ranges, thread_process
+from nsysparse.frames import Labels
+from nsysparse.intervals import Ints
 from nsysparse.source import schema
+from nsysparse.source.event_names import EventNames
 from nsysparse.source.export import Export
+from nsysparse.source.numbering import Numbering, Numbers
 from nsysparse.source.scan import Keep
+from nsysparse.source.schema import ROW
 from nsysparse.source.usable import usable_times
 
-_STYLES = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
-_WANTED = (*_STYLES, schema.NVTX_DOMAIN_CREATE)
-_NAMED = ["domain_id", "process", "text", "text_id"]
+STYLE_OF = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
+_WANTED = (*STYLE_OF, schema.NVTX_DOMAIN_CREATE)
 
 
-def read_events(export: Export, anomalies: Counter[str]) -> tuple[dy.DataFrame[Labels], pl.DataFrame]:
-    """Ranges and marks of NVTX_EVENTS with their labels, in no particular order.
+@dataclass(frozen=True, slots=True)
+class Events:
+    """NVTX ranges and marks of a file, in no particular order.
+
+    Attributes:
+        labels: What they are called.
+        rows: `start_ns`, `end_ns`, `event_type` (UInt8), `thread` and `end_thread` (UInt32, numbers of threads),
+            `label_id`, `has_category`.
+        threads: Global thread ids by number.
+        carriers: Which events have a payload or a number of their own: `event`, their position in `rows`, and `row`.
+    """
+
+    labels: dy.DataFrame[Labels]
+    rows: pl.DataFrame
+    threads: Ints
+    carriers: pl.DataFrame
+
+    @property
+    def owners(self) -> pl.Series:
+        """Global ids of the threads that have ranges or marks; others only close ranges."""
+        return pl.Series(self.threads).gather(self.rows["thread"].unique())
+
+    @property
+    def last_ns(self) -> int:
+        """The latest instant of any event; 0 without events."""
+        latest = [self.rows[name].max() for name in ("start_ns", "end_ns")]
+        return max((each for each in latest if isinstance(each, int)), default=0)
+
+
+def read_events(export: Export, anomalies: Counter[str]) -> Events:
+    """Ranges and marks of NVTX_EVENTS.
 
     Args:
         export: The open file.
         anomalies: Counts events without thread or with impossible times.
-
-    Returns:
-        Labels, and of each event `row`, `start_ns`, `end_ns`, `event_type`, `thread`, `end_thread`, `label_id`,
-        `has_category`, and `carries`: whether it has a payload or a number of its own.
     """
+    reading = _Reading(EventNames(), Numbering())
     wanted = Keep(("event_type",), lambda batch: batch["event_type"].is_in(_WANTED))
-    found = export.scan(schema.NVTX, _narrowed, keep=wanted)
-    for _, odd in found.parts:
-        anomalies.update(odd)
-    events = pl.concat([rows for rows, _ in found.parts], rechunk=False)
-    return _labelled(export, events, found.texts.get("text", []))
+    found = export.scan(schema.NVTX, reading.narrowed, keep=wanted)
+    for part in found.parts:
+        anomalies.update(part.odd)
+    created = np.concatenate([part.created for part in found.parts])
+    labels, of_names = reading.names.labels(export, found.texts.get("text", []), created)
+    rows, carriers, before = [], [], 0
+    for part in found.parts:
+        label = pl.Series(of_names[part.rows["name"].to_numpy()], dtype=pl.UInt32)
+        rows.append(part.rows.drop("name").with_columns(label_id=label))
+        carriers.append(part.carriers.with_columns(pl.col("event") + before))
+        before += part.rows.height
+    return Events(labels, pl.concat(rows, rechunk=False), reading.threads.values, pl.concat(carriers))
 
 
-def _narrowed(batch: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
-    """The usable rows of a batch, and how many are not, by code."""
-    odd: Counter[str] = Counter()
-    unowned = batch["thread"].null_count()
-    if unowned:
-        odd["ranges-without-thread"] += unowned
-    usable = usable_times(batch.drop_nulls("thread"), "ranges", odd)
-    narrow = usable.select(
-        "row",
-        "start_ns",
-        "end_ns",
-        "thread",
-        "end_thread",
-        "text",
-        "text_id",
-        pl.col("event_type").cast(pl.UInt8),
-        pl.col("domain_id").fill_null(0),
-        "has_category",
-        carries=pl.any_horizontal(schema.NVTX_CARRIERS),
-    )
-    return narrow, odd
+class _Part(NamedTuple):
+    """A batch: its usable ranges and marks, the names of domains that it made, and what is not usable, by code."""
+
+    rows: pl.DataFrame
+    carriers: pl.DataFrame
+    created: Numbers
+    odd: Counter[str]
 
 
-def _labelled(export: Export, events: pl.DataFrame, texts: list[str]) -> tuple[dy.DataFrame[Labels], pl.DataFrame]:
-    """Replace text and domain of each event by the code of its distinct (domain, name) pair."""
-    # Ids of domains are a process's own; most events are in the one that all have, and name no process here.
-    process = thread_process(pl.col("thread"))
-    events = events.with_columns(process=pl.when(pl.col("domain_id") != 0).then(process))
-    named = _with_names(export, events.select(_NAMED).unique(), texts)
-    created = events.filter(event_type=schema.NVTX_DOMAIN_CREATE)
-    domains = (
-        created.join(named, on=_NAMED, nulls_equal=True)
-        .filter(pl.col("domain_id") != 0)
-        .sort("process", "domain_id", "name")
-        .unique(["process", "domain_id"], keep="first")
-        .select("process", "domain_id", domain="name")
-    )
-    named = named.join(domains, on=["process", "domain_id"], how="left").with_columns(
-        is_default_domain=pl.col("domain_id") == 0
-    )
-    key = ["domain", "is_default_domain", "name"]
-    labels = named.select(key).unique().sort(key, nulls_last=False).with_row_index("label_id")
-    coded = named.join(labels, on=key, nulls_equal=True).select(*_NAMED, "label_id")
-    ranges = events if created.is_empty() else events.filter(pl.col("event_type") != schema.NVTX_DOMAIN_CREATE)
-    ranges = ranges.join(coded, on=_NAMED, nulls_equal=True, how="left", maintain_order="left").drop(_NAMED)
-    return Labels.validate(labels.select(Labels.column_names())), ranges
+class _Reading(NamedTuple):
+    """What the batches of a pass number together; numbers that a pass given up has used do no harm."""
 
+    names: EventNames
+    threads: Numbering
 
-def _with_names(export: Export, distinct: pl.DataFrame, texts: list[str]) -> pl.DataFrame:
-    """Add `name`: the text of an event, or of its id; empty where it has neither."""
-    strings = export.read_strings(distinct["text_id"]).rename({"id": "text_id", "value": "registered"})
-    written = pl.DataFrame({"written": pl.Series(texts, dtype=pl.String)}).with_row_index("text")
-    both = distinct.join(written, on="text", how="left").join(strings, on="text_id", how="left")
-    return both.select(*_NAMED, name=pl.coalesce("written", "registered").fill_null(""))
+    def narrowed(self, batch: pl.DataFrame) -> _Part:
+        odd: Counter[str] = Counter()
+        unowned = batch["thread"].null_count()
+        if unowned:
+            odd["ranges-without-thread"] += unowned
+        usable = usable_times(batch.drop_nulls("thread"), "ranges", odd)
+        events = usable.with_columns(name=pl.Series(self.names.of(usable)))
+        making = pl.col("event_type") == schema.NVTX_DOMAIN_CREATE
+        created, events = events.filter(making)["name"].to_numpy(), events.filter(~making)
+        rows = events.select(
+            "start_ns",
+            "end_ns",
+            "name",
+            "has_category",
+            pl.col("event_type").cast(pl.UInt8),
+            thread=pl.Series(self.threads.of(events["thread"].to_numpy())),
+            end_thread=self._ends(events["end_thread"]),
+        )
+        carrying = events.with_row_index("event").filter(pl.any_horizontal(schema.NVTX_CARRIERS))
+        return _Part(rows, carrying.select(pl.col("event").cast(pl.Int64), ROW), created, odd)
 
-
-def ordered(events: pl.DataFrame, trace_end: int, session_end: int | None, anomalies: Counter[str]) -> pl.DataFrame:
-    """Ranges and marks in total order; a range nobody closed ends with the recording and says so.
-
-    Args:
-        events: From `read_events`; payloads beside them, where there are any, tell apart what else is equal.
-        trace_end: Where the recording ends, in nanoseconds.
-        session_end: Likewise, where the file says so.
-        anomalies: Counts ranges that were never closed.
-
-    Returns:
-        The columns of `Ranges` first, then what else the events had.
-    """
-    is_mark = pl.col("event_type") == schema.NVTX_MARK
-    never_ended = pl.col("end_ns").is_null() & ~is_mark
-    # nsys itself closes an open range at the end of the recording, without naming a closing thread.
-    at_end = pl.col("end_ns") == session_end if session_end else pl.lit(value=False)
-    cut = at_end & pl.col("end_thread").is_null() & ~is_mark
-    ranges = events.with_columns(
-        style=pl.col("event_type").replace_strict(_STYLES, return_dtype=STYLES),
-        is_open=(never_ended | cut).fill_null(value=False),
-        end_ns=pl.when(is_mark).then("start_ns").otherwise(pl.col("end_ns").fill_null(trace_end)),
-    ).drop("event_type")
-    opened = int(ranges["is_open"].sum())
-    if opened:
-        anomalies["ranges-never-closed"] += opened
-    # A thread's id begins with its process.
-    order = ["thread", "start_ns", "end_ns", "label_id", "style", "end_thread"]
-    order += [name for name in ("json", "blob", "handle") if name in ranges.columns]
-    placed = ranges.sort(order, descending=[name == "end_ns" for name in order], nulls_last=True).with_row_index(
-        "range_id"
-    )
-    placed = placed.with_columns(process=thread_process(pl.col("thread")))
-    known = Ranges.column_names()
-    return placed.select(*known, *(name for name in placed.columns if name not in known))
+    def _ends(self, threads: pl.Series) -> pl.Series:
+        """Numbers of the threads that closed ranges; null where none did."""
+        if threads.null_count() == len(threads):
+            return pl.Series(threads.name, [None], dtype=pl.UInt32).new_from_index(0, len(threads))
+        known = threads.is_not_null()
+        numbers = np.zeros(len(threads), dtype=np.uint32)
+        numbers[known.to_numpy()] = self.threads.of(threads.drop_nulls().to_numpy())
+        return pl.select(pl.when(known).then(pl.Series(numbers))).to_series()

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
-from nsysparse.source import nvtx, schema
+from nsysparse.source import schema
 from nsysparse.source.anchor import read_anchor
 from nsysparse.source.export import Export
 from nsysparse.source.launched import Launched, read_launched
+from nsysparse.source.nvtx import read_events
+from nsysparse.source.ranges import in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,12 @@ def read_spans(path: Path) -> Spans:
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
         recorded = duration if isinstance(duration, int) else 0
         launched = read_launched(export)
-        labels, events = nvtx.read_events(export, anomalies)
-        # Payloads tell apart what else is equal, and nothing of it is needed here.
-        events = events.drop("row", "has_category", "carries")
-        ends = (events["end_ns"].max(), events["start_ns"].max(), launched.last_ns)
-        trace_end = max([recorded, *(end for end in ends if isinstance(end, int))])
-        ranges = nvtx.ordered(events, trace_end, session_end=recorded or None, anomalies=anomalies)
-        return Spans(ranges, labels, launched)
+        events = read_events(export, anomalies)
+        ends = max(recorded, events.last_ns, launched.last_ns or 0), recorded or None
+        # Payloads only tell apart what is equal in all that is in a row here.
+        ranges = in_order(events, _NOTHING_SAID, _NONE_SPEAKS, None, ends, anomalies)
+        return Spans(ranges, events.labels, launched)
+
+
+_NOTHING_SAID = pl.DataFrame(schema={"event": pl.Int64})
+_NONE_SPEAKS = pl.Series(dtype=pl.UInt32)

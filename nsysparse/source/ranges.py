@@ -1,0 +1,143 @@
+"""Put NVTX ranges and marks into their total order, some threads at a time: whole, they would take twice the memory."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from nsysparse.frames import STYLES, Ranges, thread_process
+from nsysparse.intervals import Ints, crossings
+from nsysparse.source import schema
+from nsysparse.source.nvtx import STYLE_OF, Events
+
+_AT_ONCE = 1 << 19  # rows that are put in order together, or those of one thread
+
+
+def in_order(
+    events: Events,
+    said: pl.DataFrame,
+    speaking: pl.Series,
+    kept: pl.Series | None,
+    ends: tuple[int, int | None],
+    anomalies: Counter[str],
+) -> pl.DataFrame:
+    """Ranges and marks in total order; a range nobody closed ends with the recording and says so.
+
+    Args:
+        events: From `read_events`.
+        said: What some of them carry: `event` and columns that tell apart what else is equal; may be empty.
+        speaking: Ids of labels of which a preset says something: stacks without any of them are not looked at.
+        kept: Ids of labels whose ranges are wanted; all without it.
+        ends: Where the recording ends, in nanoseconds, and likewise if the file says so itself.
+        anomalies: Counts ranges that were never closed, and such as cross another of their stack.
+
+    Returns:
+        The columns of `Ranges`, `has_category`, and those of `said`, if it has rows.
+    """
+    rank = np.argsort(np.argsort(events.threads))  # numbers of threads are in no order
+    lanes = rank[events.rows["thread"].to_numpy()].astype(_narrowest(len(rank)))
+    order = np.argsort(lanes, kind="stable")
+    stacks = _Stacks.of(events.labels, speaking)
+    wanted = None if kept is None else np.isin(np.arange(events.labels.height), kept.to_numpy())
+    parts: list[pl.DataFrame] = []
+    for positions in _together(lanes[order], order):
+        lane = _sorted(events, positions, said, ends)
+        opened, crossed = int(lane["is_open"].sum()), stacks.crossed(lane)
+        _count(anomalies, {"ranges-never-closed": opened, "ranges-crossing": int(crossed.sum())})
+        lane = lane.with_columns(is_crossed=pl.Series(crossed))
+        parts.append(lane if wanted is None else lane.filter(pl.Series(wanted[lane["label_id"].to_numpy()])))
+    ranges = pl.concat(parts, rechunk=False).with_row_index("range_id")
+    placed = ranges.with_columns(process=thread_process(pl.col("thread")))
+    known = Ranges.column_names()
+    return placed.select(*known, *(name for name in placed.columns if name not in known))
+
+
+def _count(anomalies: Counter[str], found: Mapping[str, int]) -> None:
+    anomalies.update({code: count for code, count in found.items() if count})
+
+
+def _narrowest(count: int) -> type[np.unsignedinteger[Any]]:
+    """The type for this many numbers; of 16 bits they are sorted much faster."""
+    return np.uint16 if count <= np.iinfo(np.uint16).max else np.uint32
+
+
+def _together(lanes: NDArray[np.unsignedinteger[Any]], order: Ints) -> Iterator[Ints]:
+    """Positions of rows that are put in order together: those of one thread, or of several with few. At least once."""
+    begins = np.flatnonzero(np.concatenate([[True], lanes[1:] != lanes[:-1]])) if len(lanes) else np.zeros(1, np.int64)
+    first = 0
+    for begin, stop in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
+        if begin > first and stop - first > _AT_ONCE:
+            yield order[first:begin]
+            first = begin
+    yield order[first:]
+
+
+def _sorted(events: Events, positions: Ints, said: pl.DataFrame, ends: tuple[int, int | None]) -> pl.DataFrame:
+    """The events at these positions, by thread, start, end (the latest first), and all else that tells them apart."""
+    trace_end, session_end = ends
+    rows = events.rows[positions]
+    if said.height:
+        placed = rows.with_columns(event=pl.Series(positions))
+        rows = placed.join(said, on="event", how="left", maintain_order="left").drop("event")
+    threads = pl.Series(events.threads)
+    is_mark = pl.col("event_type") == schema.NVTX_MARK
+    never_ended = pl.col("end_ns").is_null() & ~is_mark
+    # nsys itself closes an open range at the end of the recording, without naming a closing thread.
+    at_end = pl.col("end_ns") == session_end if session_end else pl.lit(value=False)
+    cut = at_end & pl.col("end_thread").is_null() & ~is_mark
+    told = rows.with_columns(
+        style=pl.col("event_type").replace_strict(STYLE_OF, return_dtype=STYLES),
+        is_open=(never_ended | cut).fill_null(value=False),
+        end_ns=pl.when(is_mark).then("start_ns").otherwise(pl.col("end_ns").fill_null(trace_end)),
+        thread=threads.gather(rows["thread"]),
+        end_thread=threads.gather(rows["end_thread"]),
+    ).drop("event_type")
+    order = ["thread", "start_ns", "end_ns", "label_id", "style", "end_thread"]
+    order += [name for name in said.columns if name != "event" and said.height]
+    return told.sort(order, descending=[name == "end_ns" for name in order], nulls_last=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stacks:
+    """Which labels share a stack of each thread: those of one domain.
+
+    Attributes:
+        domain: The number of each label's domain.
+        speaks: Whether a preset says something of it: only stacks with such a label are looked at.
+    """
+
+    domain: Ints
+    speaks: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, labels: pl.DataFrame, speaking: pl.Series) -> Self:
+        domain = labels.select(pl.struct("domain", "is_default_domain").rank("dense")).to_series()
+        return cls(domain.cast(pl.Int64).to_numpy(), np.isin(np.arange(labels.height), speaking.to_numpy()))
+
+    def crossed(self, ranges: pl.DataFrame) -> NDArray[np.bool_]:
+        """Which push/pop ranges overlap another of their thread and domain without holding it.
+
+        Each thread and domain has a stack of its own, so these cannot be true: a push or pop was lost, or a range was
+        closed too early.
+
+        Args:
+            ranges: Of whole threads, in order.
+        """
+        found = np.zeros(ranges.height, dtype=np.bool_)
+        stacked = np.flatnonzero((ranges["style"] == "push_pop").to_numpy())
+        if len(stacked) == 0 or not self.speaks.any():
+            return found
+        label, thread, starts, ends = (
+            ranges[name].to_numpy()[stacked] for name in ("label_id", "thread", "start_ns", "end_ns")
+        )
+        domain, speaks = self.domain[label], self.speaks[label]
+        borders = np.flatnonzero(thread[1:] != thread[:-1]) + 1
+        for lane in np.split(np.arange(len(thread)), borders):
+            for each in np.unique(domain[lane][speaks[lane]]):
+                stack = lane[domain[lane] == each]
+                found[stacked[stack]] = crossings(starts[stack], ends[stack])
+        return found
