@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from nsysparse.frames import NvtxRanges, pid, tid
+from nsysparse.frames import NvtxRanges, pid, thread_process, tid
 from nsysparse.intervals import Ints, monotone_chains, open_around, run_extremes
 from nsysparse.source.launched import THREAD_BITS, Lane, Launched, of_frame
 
@@ -57,7 +57,7 @@ def project(trace_id: str, ranges: pl.DataFrame, labels: pl.DataFrame, launched:
 
     Args:
         trace_id: Name of the trace within the command.
-        ranges: All of its `Ranges`.
+        ranges: All `Ranges` of some of its threads, in order.
         labels: Their `Labels`; the code of a label is its row.
         launched: The calls of the trace that launched something; what has no recorded call belongs to no range.
 
@@ -78,7 +78,7 @@ def project(trace_id: str, ranges: pl.DataFrame, labels: pl.DataFrame, launched:
                 trace_id=pl.lit(trace_id),
                 style=pl.col("style").cast(pl.String),
                 depth=pl.Series(depth[first : first + PIECE]),
-                pid=pid(pl.col("process")),
+                pid=pid(thread_process(pl.col("thread"))),
                 tid=tid(pl.col("thread")),
             )
             .filter(pl.col("style") != "mark")
@@ -116,7 +116,7 @@ def _projection(ranges: pl.DataFrame, launched: Launched) -> Projection:
     )
     starts, ends = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
     own = _lanes(ranges, pl.col("thread"), (pl.col("style") != "mark") & ~_CROSSES)
-    spanning = _lanes(ranges, pl.col("process"), _CROSSES)
+    spanning = _lanes(ranges, thread_process(pl.col("thread")), _CROSSES)
     for place, thread in enumerate(launched.threads.tolist()):
         wanted = [rows for rows in (own.get(thread), spanning.get(thread >> THREAD_BITS)) if rows is not None]
         if not wanted:

@@ -77,7 +77,8 @@ def _of_trace(
     """The rows of one trace; of the one before nothing is held any more."""
     if frame == "nvtx_ranges":
         spans = read_spans(path)
-        yield from project(trace_id, spans.ranges, spans.labels, spans.launched)
+        for ranges in spans.lanes:
+            yield from project(trace_id, ranges, spans.labels, spans.launched)
     elif frame == "scopes":
         trace, scopes, _ = read(path, trace_id, presets, all_gpu_work=True)
         yield exported_scopes(_placed(trace, normalised(scopes, asked, Counter())))

@@ -1,6 +1,7 @@
 """Read of an export its NVTX ranges and what launched GPU work, and nothing else: for files larger than memory."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from nsysparse.source.anchor import read_anchor
 from nsysparse.source.export import Export
 from nsysparse.source.launched import Launched, read_launched
 from nsysparse.source.nvtx import read_events
-from nsysparse.source.ranges import in_order
+from nsysparse.source.ranges import lanes_in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,12 @@ class Spans:
     """NVTX ranges of a trace and the calls that launched GPU work.
 
     Attributes:
-        ranges: Columns of `Ranges`.
+        lanes: Ranges and marks of some whole threads at a time, to be read once, as `lanes_in_order` gives them.
         labels: Columns of `Labels`.
         launched: The calls.
     """
 
-    ranges: pl.DataFrame
+    lanes: Iterator[pl.DataFrame]
     labels: pl.DataFrame
     launched: Launched
 
@@ -39,18 +40,15 @@ def read_spans(path: Path) -> Spans:
         NotAnExport: The file is no export.
         InputError: It cannot be read, or lacks a column that this needs.
     """
-    anomalies: Counter[str] = Counter()
     with Export(path) as export:
         export.shift_ns = read_anchor(export, export.read_metadata()).shift_ns
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
         recorded = duration if isinstance(duration, int) else 0
         launched = read_launched(export)
-        events = read_events(export, anomalies)
-        ends = max(recorded, events.last_ns, launched.last_ns or 0), recorded or None
-        # Payloads only tell apart what is equal in all that is in a row here.
-        ranges = in_order(events, _NOTHING_SAID, _NONE_SPEAKS, None, ends, anomalies)
-        return Spans(ranges, events.labels, launched)
+        events = read_events(export, Counter())
+    ends = max(recorded, events.last_ns, launched.last_ns or 0), recorded or None
+    # Payloads only tell apart what is equal in all that is in a row here.
+    return Spans(lanes_in_order(events, _NOTHING_SAID, ends), events.labels, launched)
 
 
 _NOTHING_SAID = pl.DataFrame(schema={"event": pl.Int64})
-_NONE_SPEAKS = pl.Series(dtype=pl.UInt32)
