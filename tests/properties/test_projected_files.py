@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsysparse.api import export_frame
+from nsysparse.frames import NvtxRanges
 from nsysparse.projection import launching, project
 from nsysparse.source import pair_index
 from nsysparse.source.export import Export
@@ -111,6 +112,7 @@ def test_any_file_projects_as_by_joins(
         got = export_frame([path], "nvtx_ranges")
         assert got.schema == want.schema
         assert got.equals(pl.DataFrame(want))
+        NvtxRanges.validate(got)
         assert pl.concat(project("t", trace.ranges, trace.labels, launching(trace.gpu_ops))).equals(got)
         with Export(path) as export:
             launched = read_launched(export)
