@@ -35,7 +35,8 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> ScopeTable
     """
     said = said_by(trace.labels, _speaking(trace.labels) if rules is None else rules)
     ranges = (
-        trace.ranges.join(said.select("label_id", "kind"), on="label_id")
+        _announced(trace, said)
+        .join(said.select("label_id", "kind"), on="label_id")
         .with_columns(
             style=pl.when(_never_ended())
             .then(pl.lit(OPEN, dtype=SCOPE_STYLES))
@@ -47,6 +48,14 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> ScopeTable
         .sort("range_id")
     )
     return ScopeTable(ranges, said)
+
+
+def _announced(trace: Trace, said: pl.DataFrame) -> pl.DataFrame:
+    """Ranges and marks, but none from before a window that was asked for but what processes are: that lasts."""
+    if trace.window is None or trace.window.start_ns is None:
+        return trace.ranges
+    lasting = pl.col("label_id").is_in(said.filter(kind="role")["label_id"].implode())
+    return trace.ranges.filter((pl.col("style") != "mark") | (pl.col("start_ns") >= trace.window.start_ns) | lasting)
 
 
 def said_by(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from nsysparse.request_ids import collisions, normalise_texts
 from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import enclosing, find_scopes, said_by, wants_local_copies
 from nsysparse.shares import request_id
+from nsysparse.source.export import Access
 from nsysparse.source.extract import read_trace
 from nsysparse.source.trace import Trace
 from nsysparse.steps import tells_steps
@@ -21,7 +22,13 @@ from nsysparse.transports.nccl import with_buffers
 
 
 def read(
-    path: Path, trace_id: str, presets: Sequence[Preset], *, all_gpu_work: bool, engine: bool = False
+    path: Path,
+    trace_id: str,
+    presets: Sequence[Preset],
+    *,
+    all_gpu_work: bool,
+    engine: bool = False,
+    access: Access | None = None,
 ) -> tuple[Trace, ScopeTable, tuple[Preset, ...]]:
     """A trace, what presets say about its ranges, and which of them are active in it.
 
@@ -39,6 +46,7 @@ def read(
         all_gpu_work=all_gpu_work,
         all_ranges=all_gpu_work,
         speaking=speaking,
+        access=access,
         local_copies=lambda labels: wants_local_copies(labels, rules_of(heard[0])),
         steps=lambda labels: engine and tells_steps(labels, rules_of(heard[0])),
     )

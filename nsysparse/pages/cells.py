@@ -23,11 +23,12 @@ _WHOLE_SPARE, _PART_SPARE, _PART, _PARTS, _PART_LESS = 35, 12, 32, 255, 23
 
 @dataclass(slots=True)
 class Cells:
-    """Rows in a buffer. All arrays have one element a row and hold positions in the buffer.
+    """Rows in a buffer. Arrays have one element a row and hold positions in the buffer.
 
     Attributes:
         buffer: The pages, and behind them records that were put together.
-        pages: Page number of each row.
+        origins: Where the page of each row began.
+        pages: The pages.
         rowids: Where the rowid is.
         starts: Where the record begins.
         types: Where the types of the columns begin, in the header of the record.
@@ -38,7 +39,8 @@ class Cells:
     """
 
     buffer: Bytes
-    pages: Ints
+    origins: Ints
+    pages: Pages
     rowids: Ints
     starts: Ints
     types: Ints
@@ -55,7 +57,8 @@ class Cells:
         """Some of the rows."""
         return type(self)(
             self.buffer,
-            self.pages[rows],
+            self.origins[rows],
+            self.pages,
             self.rowids[rows],
             self.starts[rows],
             self.types[rows],
@@ -68,7 +71,11 @@ class Cells:
     def refuse(self, wrong: Flags, what: str) -> None:
         """Raise `Damaged` when anything is wrong, naming the page of the first row of which it is."""
         if wrong.any():
-            raise Damaged(f"page {self.pages[wrong][0]}: {what}")
+            raise Damaged(f"page {self.numbers(wrong)[0]}: {what}")
+
+    def numbers(self, rows: Flags | Ints) -> Ints:
+        """The page number of each of some rows."""
+        return self.pages.numbers[self.origins[rows] // self.pages.size]
 
 
 def take_cells(pages: Pages, highest: Ints, before: int | None, file: File) -> Cells:
@@ -84,17 +91,17 @@ def take_cells(pages: Pages, highest: Ints, before: int | None, file: File) -> C
         Damaged: A cell runs past its page, cells lie over each other, or rowids are out of the page's bounds.
         NotCovered: A record is too long to be read here.
     """
-    buffer, numbers = pages.buffer, np.repeat(pages.numbers, pages.counts)
+    buffer = pages.buffer
     sizes, rowids = varints(buffer, pages.cells)
     start = after_varints(buffer, rowids)
     if len(sizes) and (sizes.min() < _LEAST_RECORD or sizes.max() > LONGEST):
-        _refuse_size(sizes, numbers, file)
+        _refuse_size(sizes, np.repeat(pages.numbers, pages.counts), file)
     local = _on_page(sizes, file.usable)
     overflows = local is not sizes
     ends = start + local
     taken = np.where(local < sizes, ends + _POINTER, ends) if overflows else ends
     header, types = varints(buffer, start)
-    cells = Cells(buffer, numbers, rowids, start, types, start + header, ends, start + sizes, overflows)
+    cells = Cells(buffer, pages.origins, pages, rowids, start, types, start + header, ends, start + sizes, overflows)
     cells.refuse(taken > pages.origins + file.usable, "a cell runs past the end")
     cells.refuse((header < types - start) | (header > sizes), "the header of a record is longer than the record")
     # Not more than the page has: cells on top of each other could otherwise make a small file huge.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsysparse.pages.arrays import WORD, Bytes, Ints, stretches, varints
 from nsysparse.pages.cells import LONGEST, Cells
@@ -20,7 +21,7 @@ _WIDEST = 64  # bytes of a header looked at together
 _LONGEST_TYPE = 2 * LONGEST + FIRST_TEXT + 1
 _WIDTHS = np.array([0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0, *((t - FIRST_TEXT) // 2 for t in range(12, _MORE))], np.int64)
 
-Types: TypeAlias = int | Ints  # one for all rows, or one a row
+Types: TypeAlias = int | NDArray[np.uint8] | Ints  # one for all rows, or one a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,13 @@ class Field:
 
     Attributes:
         types: SQLite's serial types, or `ABSENT`.
+        sizes: Bytes of the values.
         base: Per row, a position.
         offset: What to add to it to get to the value.
     """
 
     types: Types
+    sizes: int | Ints
     base: Ints
     offset: int
 
@@ -43,11 +46,11 @@ class Field:
         return self.base + self.offset if self.offset else self.base
 
 
-def widths(types: Types) -> Types:
+def _sizes(types: Types) -> int | Ints:
     """Bytes of values of these types."""
     if isinstance(types, int):
         return (types - FIRST_TEXT) // 2 if types >= FIRST_TEXT else int(_WIDTHS[max(types, 0)])
-    if len(types) == 0 or types.max() < _MORE:
+    if types.dtype == np.uint8 or len(types) == 0 or types.max() < _MORE:
         return _WIDTHS.take(types, mode="clip")
     return np.where(types >= FIRST_TEXT, (types - FIRST_TEXT) >> 1, _WIDTHS.take(types, mode="clip"))
 
@@ -73,8 +76,8 @@ class Walk:
             Damaged: A header runs past its end.
         """
         types = self._alike() if self._places is None else self._by_row(self._places)
-        field = Field(types, self._base, self._offset)
-        size = widths(types)
+        size = _sizes(types)
+        field = Field(types, size, self._base, self._offset)
         if isinstance(size, int):
             self._offset += size
         else:
@@ -93,7 +96,7 @@ class Walk:
         if start < self._shared and start < _WIDEST:
             self._look(start)
             if not self._constant[start]:
-                types = self._table[:, start].astype(np.int64)
+                types = self._table[:, start].copy()
                 if types.max() < _MORE:
                     self._byte += 1
                     return types

@@ -33,14 +33,14 @@ class Chains:
         starts = cells.starts[which]
         sizes = cells.whole[which] - starts
         if sizes.sum() > _MOST:
-            raise NotCovered(f"rows near page {cells.pages[which[0]]} have {sizes.sum()} bytes beyond their pages")
+            raise NotCovered(f"rows near page {cells.numbers(which)[0]} have {sizes.sum()} bytes beyond their pages")
         records = [
             self._record(cells.buffer, start, end, size, page)
             for start, end, size, page in zip(
                 starts.tolist(),
                 cells.ends[which].tolist(),
                 sizes.tolist(),
-                cells.pages[which].tolist(),
+                cells.numbers(which).tolist(),
                 strict=True,
             )
         ]

@@ -20,6 +20,7 @@ class Pages:
 
     Attributes:
         buffer: The pages, padded.
+        size: Bytes of a page.
         numbers: Their page numbers.
         heads: Where each page's header begins.
         counts: Cells of each page; none has 0, but for an empty root.
@@ -30,6 +31,7 @@ class Pages:
     """
 
     buffer: Bytes
+    size: int
     numbers: Ints
     heads: Ints
     counts: Ints
@@ -76,4 +78,4 @@ def take_pages(buffer: Bytes, numbers: Ints, kind: int, file: File) -> Pages:
         if wrong.any():
             raise Damaged(f"page {numbers[filled][wrong][0]}: a cell begins outside the part that is for cells")
     origins = np.repeat(np.arange(len(numbers)) * file.page_size, counts)
-    return Pages(buffer, numbers, heads, counts, firsts, room, origins, origins + pointers)
+    return Pages(buffer, file.page_size, numbers, heads, counts, firsts, room, origins, origins + pointers)

@@ -14,12 +14,13 @@ from nsysparse.pages.btree import Leaves, find_leaves
 from nsysparse.pages.cells import Cells, take_cells
 from nsysparse.pages.columns import take_column, take_rowids
 from nsysparse.pages.file import File
-from nsysparse.pages.layout import Field, lay_out, widths
+from nsysparse.pages.layout import Field, lay_out
 from nsysparse.pages.overflow import Chains
 from nsysparse.pages.pages import LEAF, count_cells, take_pages
 from nsysparse.pages.refusals import Damaged
 from nsysparse.pages.texts import Texts
 from nsysparse.pages.wanted import Column, Wanted
+from nsysparse.pages.windows import Windows
 
 _AT_ONCE = 1 << 21  # bytes of pages in a chunk: they stay in a core's cache while they are decoded
 _MOST_THREADS = 8
@@ -161,10 +162,12 @@ class _Pass:
         """Columns of rows, and the rows with as much of them in the buffer as that took."""
         places = {each.place for each in wanted.values() if not each.from_rowid}
         whole, fields = self._fields(cells, places) if places else (cells, {})
+        numbers = {each.place for each in wanted.values() if each.kind in {"int", "real"} and not each.from_rowid}
+        windows = Windows(whole, (fields[place] for place in numbers))
         return whole, {
             name: take_rowids(whole, each)
             if each.from_rowid
-            else take_column(whole, fields[each.place], each, self._texts.get(name))
+            else take_column(windows, fields[each.place], each, self._texts.get(name))
             for name, each in wanted.items()
         }
 
@@ -178,7 +181,7 @@ class _Pass:
         fields = lay_out(cells, places)
         needed = np.zeros(len(cells), np.bool_)
         for field in fields.values():
-            needed |= field.at + widths(field.types) > cells.ends
+            needed |= (field.at + field.sizes > cells.ends) & (np.asarray(field.sizes) > 0)
         if needed.any():
             cells = self._chains.complete(cells, needed)
             fields = lay_out(cells, places)

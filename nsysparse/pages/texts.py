@@ -24,7 +24,8 @@ _BITS = 8 * WORD
 _KEYS = np.frombuffer(os.urandom(2 * WORD), np.uint64) | np.uint64(1)
 _NONE = -1
 
-Piece: TypeAlias = tuple[Ints, Words]  # rows that are so long, and one word of each
+Piece: TypeAlias = tuple[Ints | slice, Words]  # rows that are so long, and one word of each
+_EVERY = slice(None)
 
 
 class Texts:
@@ -98,15 +99,18 @@ class _Short:
         self.buffer, self.at, self.sizes = buffer, at, sizes
         self.pieces: list[Piece] = []
         self.hashes = sizes.astype(np.uint64) * _KEYS[0]
-        rows = np.flatnonzero(sizes)
+        # The first words of all texts mostly: a slice saves looking each row up.
+        rows: Ints | slice = _EVERY if sizes.all() else np.flatnonzero(sizes)
         for start in range(0, _BULK, WORD):
             if start:
-                rows = rows[sizes[rows] > start]
-            if len(rows) == 0:
-                break
+                longer = sizes[rows] > start
+                if not longer.all():
+                    rows = np.flatnonzero(longer) if isinstance(rows, slice) else rows[longer]
             piece = words(buffer, at[rows] + start)
             # Of the last word, only what belongs to the text.
             piece >>= np.maximum(0, _BITS - 8 * (sizes[rows] - start)).astype(np.uint64)
+            if len(piece) == 0:
+                break
             self.pieces.append((rows, piece))
             mixed = (self.hashes[rows] ^ piece) * _KEYS[1]
             self.hashes[rows] = mixed ^ (mixed >> _FOLD)

@@ -8,6 +8,7 @@ from nsysparse.source import nccl_domain, schema
 from nsysparse.source.commands import ANNOTATE_COPIES, EXPORT_AGAIN, PROFILE
 from nsysparse.source.export import Export
 from nsysparse.source.other_transports import host_copies, nixl_requests, ucx_messages
+from nsysparse.source.window import Window
 from nsysparse.units import counted, human_bytes
 
 
@@ -60,7 +61,7 @@ def capabilities(
         ),
         "nic_metrics": _counters(export, schema.NIC_METRICS.table, "--nic-metrics=lf", "--nic-metrics=true"),
         "utc_anchor": _utc(export),
-        "whole_export": _whole(metadata),
+        "whole_export": _whole(metadata, export.window),
     }
 
 
@@ -205,7 +206,10 @@ def _utc(export: Export) -> Capability:
     return Capability("absent", reason, EXPORT_AGAIN)
 
 
-def _whole(metadata: dict[str, str]) -> Capability:
+def _whole(metadata: dict[str, str], window: Window | None) -> Capability:
+    if window is not None:
+        reason = f"only what overlaps {window.shown} of the recording was read, as asked"
+        return Capability("partial", reason, "the same command without --time-range")
     cuts = [key for key in ("TABLES", "TIMES") if metadata.get(f"EXPORT_PARAM_{key}_TO_EXPORT")]
     if not cuts:
         return Capability("present")

@@ -12,7 +12,7 @@ import polars as pl
 from nsysparse.frames import Payloads
 from nsysparse.source import nixl_domain, nixl_payloads, schema
 from nsysparse.source.export import Export
-from nsysparse.source.nccl_trace import SIDES
+from nsysparse.source.nccl_trace import SIDES, is_traced
 from nsysparse.source.nvtx import Events
 from nsysparse.source.payloads import Decoder, decode, read_schemas
 from nsysparse.source.scan import Keep
@@ -85,6 +85,7 @@ def read_payloads(
     """
     if "blob" not in ranges.columns:
         return Payloads.create_empty()
+    ranges = ranges.join(labels.filter(is_traced()), on="label_id", how="anti")
     carrying = ranges.filter(pl.col("json").is_not_null() | pl.col("blob").is_not_null())
     entries = export.read(schema.PAYLOAD_ENTRIES) if carrying.height else pl.DataFrame()
     posts = labels.filter(pl.col("name").is_in(list(nixl_domain.POSTS))).select("label_id")

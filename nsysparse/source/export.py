@@ -3,6 +3,7 @@
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,8 +20,10 @@ from nsysparse.source.scan import HasTexts, Keep, Reduced, Scanned
 from nsysparse.source.schema import TableSpec
 from nsysparse.source.sql_rows import SqlRows
 from nsysparse.source.usable import MAX_BYTES
+from nsysparse.source.window import Window
 
 AUTO, PAGES, SQL = "auto", "pages", "sql"
+_EDGES = frozenset({"start_ns", "end_ns"})
 READERS = (AUTO, PAGES, SQL)
 """How whole tables are read: from the pages of the file, by SQL, or from pages wherever these tell all."""
 IDS_PER_QUERY = 10_000
@@ -32,19 +35,32 @@ def string_ids_like(*patterns: str) -> sa.Select[Any]:
     return sa.select(sa.column("id")).select_from(sa.table(schema.STRINGS.table)).where(alike)
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a file is read.
+
+    Attributes:
+        reader: How whole tables are read, one of `READERS`.
+        window: Only events that overlap it are read, whole; those without an end if they began before its own.
+    """
+
+    reader: str = AUTO
+    window: Window | None = None
+
+
 class Export:
     """One SQLite export, open for reading. Use it as a context manager; it never writes to or beside the file.
 
     Args:
         path: The file.
-        reader: How whole tables are read, one of `READERS`.
+        access: How it is read; whole, and from its pages wherever these tell all, if not said.
 
     Raises:
         NotAnExport: The file is no SQLite database, or none of the tables of an export are in it.
         InputError: The file cannot be read, or a table it needs lacks a column (named in the message).
     """
 
-    def __init__(self, path: Path, reader: str = AUTO) -> None:
+    def __init__(self, path: Path, access: Access | None = None) -> None:
         """Open and look around; no event is read yet."""
         check_file(path)
         self.path = path
@@ -56,7 +72,7 @@ class Export:
         except BaseException:
             self._connection.close()
             raise
-        self._reader = reader
+        self._access = access or Access()
         self._sql = SqlRows(path, self._connection)
         self._pages: PageRows | None = None
         self._engine = sa.create_engine("sqlite://", creator=lambda: self._connection, poolclass=StaticPool)
@@ -97,6 +113,11 @@ class Export:
             self._columns[table] = frozenset(column["name"] for column in found)
         return self._columns[table]
 
+    @property
+    def window(self) -> Window | None:
+        """The time to which reading is confined; None for all."""
+        return self._access.window
+
     def has(self, spec: TableSpec) -> bool:
         """Whether the table exists."""
         return spec.table in self.tables
@@ -132,8 +153,9 @@ class Export:
             return pl.DataFrame(schema=everything)
         statement = sa.select(*(expression.label(ours) for ours, expression in expressions.items()))
         statement = statement.select_from(sa.table(spec.table))
-        if where is not None:
-            statement = statement.where(where)
+        for condition in (where, self._overlapping(spec)):
+            if condition is not None:
+                statement = statement.where(condition)
         if limit is not None:
             statement = statement.limit(limit)
         found = self._fetch(statement, {ours: everything[ours] for ours in expressions}, spec.table, stored)
@@ -158,6 +180,7 @@ class Export:
             InputError: As for `read`.
         """
         present = self.columns(spec.table)
+        keep = self._within(spec, keep)
         types = {ours: pl.UInt32 if dtype is pl.String else dtype for ours, (_, dtype) in spec.columns.items()}
         empty = pl.DataFrame(schema=types)
         if spec.table not in self.tables:
@@ -167,7 +190,7 @@ class Export:
             batches, texts = self._from_pages(spec, keep)
             parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
         except NotCovered as refusal:
-            if self._reader == PAGES:
+            if self._access.reader == PAGES:
                 raise InputError(
                     f"{self.path.name}: table {spec.table} cannot be read from its pages ({refusal}).",
                     "Leave out --reader pages: SQL reads what pages alone do not tell.",
@@ -176,6 +199,27 @@ class Export:
             parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
         return Scanned(parts, {ours: each.texts for ours, each in texts.items()})
 
+    def _within(self, spec: TableSpec, keep: Keep | None) -> Keep | None:
+        """Of a table of events, only rows that overlap the window, where there is one."""
+        if not (self.window and spec.table in schema.EVENTS and spec.columns.keys() >= _EDGES):
+            return keep
+        low, high = self.window.stored(self.shift_ns)
+
+        def overlaps(batch: pl.DataFrame) -> pl.Series:
+            inside = (pl.col("start_ns") < high) & (pl.col("end_ns") > low).fill_null(value=True)
+            there = batch.select(inside).to_series()
+            return there if keep is None else there & keep.test(batch.select(keep.needs))
+
+        return Keep(tuple({*_EDGES, *(keep.needs if keep else ())}), overlaps, keep.only if keep else None)
+
+    def _overlapping(self, spec: TableSpec) -> sa.ColumnElement[bool] | None:
+        """The same for SQL."""
+        if not (self.window and spec.table in schema.EVENTS and spec.columns.keys() >= _EDGES):
+            return None
+        low, high = self.window.stored(self.shift_ns)
+        start, end = (sa.column(spec.columns[name][0], sa.BigInteger) for name in ("start_ns", "end_ns"))
+        return (start < high) & (end.is_(None) | (end > low))
+
     def _from_pages(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[pl.DataFrame], Mapping[str, HasTexts]]:
         """A whole table from its pages.
 
@@ -183,7 +227,7 @@ class Export:
             NotCovered: It must be read by SQL; also from the iterator.
             InputError: The file is damaged; likewise.
         """
-        if self._reader == SQL:
+        if self._access.reader == SQL:
             raise NotCovered("SQL was asked for")
         with self._undamaged(spec.table):
             if self._pages is None:

@@ -32,11 +32,11 @@ def in_order(
         said: What some of them carry: `event` and columns that tell apart what else is equal; may be empty.
         speaking: Ids of labels of which a preset says something: stacks without any of them are not looked at.
         kept: Ids of labels whose ranges are wanted; all without it.
-        ends: Where the recording ends, in nanoseconds, and likewise if the file says so itself.
+        ends: Where the recording ends, in nanoseconds, as far as that is known; and likewise if the file says it.
         anomalies: Counts ranges that were never closed, and such as cross another of their stack.
 
     Returns:
-        The columns of `Ranges`, `has_category`, and those of `said`, if it has rows.
+        The columns of `Ranges`, `has_category`, `is_endless` (for `until`), and those of `said`, if it has rows.
     """
     stacks = _Stacks.of(events.labels, speaking)
     wanted = None if kept is None else np.isin(np.arange(events.labels.height), kept.to_numpy())
@@ -61,13 +61,21 @@ def lanes_in_order(events: Events, said: pl.DataFrame, ends: tuple[int, int | No
         ends: Likewise.
 
     Yields:
-        The columns of `Ranges` but `range_id`, `process` and `is_crossed`; `has_category`, and those of `said`.
+        The columns of `Ranges` but `range_id`, `process` and `is_crossed`; what else `in_order` gives.
     """
     rank = np.argsort(np.argsort(events.threads))  # numbers of threads are in no order
     lanes = rank[events.rows["thread"].to_numpy()].astype(_narrowest(len(rank)))
     order = np.argsort(lanes, kind="stable")
     for positions in _together(lanes[order], order):
         yield _sorted(events, positions, said, ends)
+
+
+def until(ranges: pl.DataFrame, last_ns: int) -> pl.DataFrame:
+    """The ranges of `in_order`, or lanes of them; those without an end last until then, if that is later."""
+    later = pl.col("is_endless") & (pl.col("end_ns") < last_ns)
+    if not ranges.select(later.any()).item():
+        return ranges
+    return ranges.with_columns(end_ns=pl.when(later).then(pl.lit(last_ns, pl.Int64)).otherwise("end_ns"))
 
 
 def _count(anomalies: Counter[str], found: Mapping[str, int]) -> None:
@@ -106,6 +114,7 @@ def _sorted(events: Events, positions: Ints, said: pl.DataFrame, ends: tuple[int
     told = rows.with_columns(
         style=pl.col("event_type").replace_strict(STYLE_OF, return_dtype=STYLES),
         is_open=(never_ended | cut).fill_null(value=False),
+        is_endless=never_ended,
         end_ns=pl.when(is_mark).then("start_ns").otherwise(pl.col("end_ns").fill_null(trace_end)),
         thread=threads.gather(rows["thread"]),
         end_thread=threads.gather(rows["end_thread"]),

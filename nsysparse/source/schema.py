@@ -220,6 +220,9 @@ START_TIME = TableSpec("TARGET_INFO_SESSION_START_TIME", _ints(utc_epoch_ns="utc
 # Of this table the name of the host alone is read, and of that a digest kept.
 HOST = TableSpec("TARGET_INFO_SYSTEM_ENV", {"value": ("value", pl.String)})
 
+# Tables of what happened when; CUDA calls are not among them, since what they launched decides which of them matter.
+EVENTS = frozenset(spec.table for spec in (NVTX, KERNEL, MEMCPY, MEMSET, GRAPH, UCP_SUBMIT, UCP_PROGRESS, NIC_METRICS))
+
 # Our names of columns that hold instants: what an export shifted is shifted back in these, wherever they are read.
 INSTANTS = frozenset({"start_ns", "end_ns"})
 

@@ -9,10 +9,10 @@ import polars as pl
 
 from nsysparse.source import schema
 from nsysparse.source.anchor import read_anchor
-from nsysparse.source.export import Export
+from nsysparse.source.export import Access, Export
 from nsysparse.source.launched import Launched, read_launched
 from nsysparse.source.nvtx import read_events
-from nsysparse.source.ranges import lanes_in_order
+from nsysparse.source.ranges import lanes_in_order, until
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +30,27 @@ class Spans:
     launched: Launched
 
 
-def read_spans(path: Path) -> Spans:
+def read_spans(path: Path, access: Access | None = None) -> Spans:
     """The ranges of an export as `extract.read_trace` reads them, with the calls that launched something.
 
     Args:
         path: The .sqlite file.
+        access: How the file is read, and from when to when.
 
     Raises:
         NotAnExport: The file is no export.
         InputError: It cannot be read, or lacks a column that this needs.
     """
-    with Export(path) as export:
+    with Export(path, access) as export:
         export.shift_ns = read_anchor(export, export.read_metadata()).shift_ns
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
         recorded = duration if isinstance(duration, int) else 0
         launched = read_launched(export)
         events = read_events(export, Counter())
-    ends = max(recorded, events.last_ns, launched.last_ns or 0), recorded or None
     # Payloads only tell apart what is equal in all that is in a row here.
-    return Spans(lanes_in_order(events, _NOTHING_SAID, ends), events.labels, launched)
+    lanes = lanes_in_order(events, _NOTHING_SAID, (max(recorded, events.last_ns), recorded or None))
+    last_ns = launched.last_ns or 0
+    return Spans((until(lane, last_ns) for lane in lanes), events.labels, launched)
 
 
 _NOTHING_SAID = pl.DataFrame(schema={"event": pl.Int64})

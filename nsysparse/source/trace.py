@@ -20,6 +20,7 @@ from nsysparse.frames import (
     UcpEvents,
     Work,
 )
+from nsysparse.source.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Trace:
         counters: What sampled hardware counters say of links and network adapters.
         anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
         threads: Global ids of all threads that have ranges, also such as are not in `ranges`.
+        window: The part of the time to which reading was confined.
         anchor: Where the zero of its clock lies. All times of the frames count from there, whatever the export added.
     """
 
@@ -61,4 +63,5 @@ class Trace:
     work: dy.DataFrame[Work] = field(default_factory=Work.create_empty)
     graph_nodes: dy.DataFrame[GraphNodes] = field(default_factory=GraphNodes.create_empty)
     anchor: Anchor = field(default_factory=Anchor)
+    window: Window | None = None
     threads: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.Int64))

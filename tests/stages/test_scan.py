@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from nsysparse.errors import InputError
-from nsysparse.source.export import Export
+from nsysparse.source.export import PAGES, SQL, Access, Export
 from nsysparse.source.scan import Keep
 from nsysparse.source.schema import ROW, ROWID, TableSpec
 from nsysparse.testing import TraceBuilder
@@ -31,23 +31,35 @@ def things(path: Path, declared: str, *after: str) -> Path:
     return path
 
 
-def scanned(path: Path, keep: Keep | None = None) -> pl.DataFrame:
-    with Export(path) as export:
+def scanned(path: Path, keep: Keep | None = None, reader: str = "auto") -> pl.DataFrame:
+    with Export(path, Access(reader)) as export:
         found = export.scan(SPEC, lambda batch: batch, keep=keep)
     rows = pl.concat(found.parts)
     texts = dict(enumerate(found.texts["text"]))
     return rows.with_columns(pl.col("text").replace_strict(texts, return_dtype=pl.String))
 
 
-def test_all_rows_come_in_their_order_whatever_an_index_has(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reader", [PAGES, SQL])
+def test_all_rows_come_in_their_order_whatever_an_index_has(tmp_path: Path, reader: str) -> None:
     path = things(tmp_path / "a.sqlite", "(a INTEGER, text TEXT)", "CREATE INDEX i ON THINGS (a, text)")
-    assert scanned(path).rows() == [(1, 3, "x", None), (2, 1, None, None), (3, 2, "y", None), (4, None, "x", None)]
+    rows = scanned(path, reader=reader).drop("gone").rows()
+    assert rows == [(1, 3, "x"), (2, 1, None), (3, 2, "y"), (4, None, "x")]
 
 
-def test_rows_stay_that_pass_the_test(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reader", [PAGES, SQL])
+def test_rows_stay_that_pass_the_test(tmp_path: Path, reader: str) -> None:
     path = things(tmp_path / "a.sqlite", "(a INTEGER, text TEXT)", "DELETE FROM THINGS WHERE a = 3")
-    kept = scanned(path, Keep(("a",), lambda batch: batch["a"] == 2))
+    kept = scanned(path, Keep(("a",), lambda batch: batch["a"] == 2), reader)
     assert kept.rows() == [(3, 2, "y", None)]
+    some = scanned(path, Keep.rows(pl.Series([4, 2, 9])), reader)
+    assert some.select(ROW, "text").rows() == [(2, None), (4, "x")]
+
+
+def test_what_pages_do_not_tell_is_read_by_sql_unless_only_pages_may_be(tmp_path: Path) -> None:
+    other = things(tmp_path / "a.sqlite", "(a REAL, text TEXT)", "UPDATE THINGS SET a = NULL")
+    assert scanned(other)["text"].to_list() == ["x", None, "y", "x"]
+    with pytest.raises(InputError, match=r"THINGS cannot be read from its pages \(a is declared REAL\)"):
+        scanned(other, reader=PAGES)
 
 
 @pytest.mark.parametrize(
