@@ -14,7 +14,7 @@ from nsysparse.frames import thread_process
 from nsysparse.intervals import Ints
 from nsysparse.source import schema
 from nsysparse.source.export import Export
-from nsysparse.source.pair_index import PairIndex
+from nsysparse.source.pair_index import PairIndex, index_pairs
 from nsysparse.source.scan import Keep
 
 _CALL = ("launch_thread", "launch_start_ns", "launch_end_ns")
@@ -29,10 +29,11 @@ def with_launches(export: Export, ops: pl.DataFrame, anomalies: Counter[str]) ->
         anomalies: Counts operations without a launch row and with several.
     """
     keyed = ops.select("process", "correlation_id", "start_ns").with_row_index("row").drop_nulls()
-    index = PairIndex(*(keyed[name].to_numpy() for name in ("process", "correlation_id")))
+    index = index_pairs(*(keyed[name].to_numpy() for name in ("process", "correlation_id")))
     calls = _calls(export, index, anomalies)
-    pair = pl.Series("pair", index.find(*(keyed[name].to_numpy() for name in ("process", "correlation_id"))))
-    call = _call_of(keyed["start_ns"], pair, calls, index.size, anomalies)
+    pairs = index.find(*(keyed[name].to_numpy() for name in ("process", "correlation_id")))
+    pair = pl.Series("pair", pairs.astype(np.int64))
+    call = call_of(keyed["start_ns"], pair, calls, index.size, anomalies)
     found = np.full(ops.height, -1, dtype=np.int64)
     found[keyed["row"].to_numpy()] = call
     lost = int((found < 0).sum())
@@ -70,7 +71,7 @@ def _pairs(batch: pl.DataFrame, index: PairIndex) -> Ints:
     """The number of each call's pair; -1 of those that launched nothing, and where thread or id is not known."""
     known = batch.drop_nulls(["thread", "correlation_id"])
     process = known.select(thread_process(pl.col("thread"))).to_series()
-    pairs = index.find(process.to_numpy(), known["correlation_id"].to_numpy())
+    pairs = index.find(process.to_numpy(), known["correlation_id"].to_numpy()).astype(np.int64)
     if known.height == batch.height:
         return pairs
     both = batch.select(pl.all_horizontal(pl.col("thread", "correlation_id").is_not_null())).to_series()
@@ -79,7 +80,7 @@ def _pairs(batch: pl.DataFrame, index: PairIndex) -> Ints:
     return every
 
 
-def _call_of(starts: pl.Series, pairs: pl.Series, calls: pl.DataFrame, size: int, anomalies: Counter[str]) -> Ints:
+def call_of(starts: pl.Series, pairs: pl.Series, calls: pl.DataFrame, size: int, anomalies: Counter[str]) -> Ints:
     """The row of `calls` that launched each operation; -1 for none.
 
     Of several calls of the same ids it is the latest that started before the work; failing that (skewed clock) the

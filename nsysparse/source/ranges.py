@@ -38,26 +38,40 @@ def in_order(
     Returns:
         The columns of `Ranges`, `has_category`, `is_endless` (for `until`), and those of `said`, if it has rows.
     """
-    rank = np.argsort(np.argsort(events.threads))  # numbers of threads are in no order
-    lanes = rank[events.rows["thread"].to_numpy()].astype(_narrowest(len(rank)))
-    order = np.argsort(lanes, kind="stable")
     stacks = _Stacks.of(events.labels, speaking)
     wanted = None if kept is None else np.isin(np.arange(events.labels.height), kept.to_numpy())
     parts: list[pl.DataFrame] = []
-    for positions in _together(lanes[order], order):
-        lane = _sorted(events, positions, said, ends)
+    for lane in lanes_in_order(events, said, ends):
         opened, crossed = int(lane["is_open"].sum()), stacks.crossed(lane)
         _count(anomalies, {"ranges-never-closed": opened, "ranges-crossing": int(crossed.sum())})
-        lane = lane.with_columns(is_crossed=pl.Series(crossed))
-        parts.append(lane if wanted is None else lane.filter(pl.Series(wanted[lane["label_id"].to_numpy()])))
+        told = lane.with_columns(is_crossed=pl.Series(crossed))
+        parts.append(told if wanted is None else told.filter(pl.Series(wanted[told["label_id"].to_numpy()])))
     ranges = pl.concat(parts, rechunk=False).with_row_index("range_id")
     placed = ranges.with_columns(process=thread_process(pl.col("thread")))
     known = Ranges.column_names()
     return placed.select(*known, *(name for name in placed.columns if name not in known))
 
 
+def lanes_in_order(events: Events, said: pl.DataFrame, ends: tuple[int, int | None]) -> Iterator[pl.DataFrame]:
+    """Ranges and marks of some whole threads at a time, at least once; all of them are in total order.
+
+    Args:
+        events: As for `in_order`.
+        said: Likewise.
+        ends: Likewise.
+
+    Yields:
+        The columns of `Ranges` but `range_id`, `process` and `is_crossed`; what else `in_order` gives.
+    """
+    rank = np.argsort(np.argsort(events.threads))  # numbers of threads are in no order
+    lanes = rank[events.rows["thread"].to_numpy()].astype(_narrowest(len(rank)))
+    order = np.argsort(lanes, kind="stable")
+    for positions in _together(lanes[order], order):
+        yield _sorted(events, positions, said, ends)
+
+
 def until(ranges: pl.DataFrame, last_ns: int) -> pl.DataFrame:
-    """The ranges of `in_order`; those without an end of their own last until then, if that is later."""
+    """The ranges of `in_order`, or lanes of them; those without an end last until then, if that is later."""
     later = pl.col("is_endless") & (pl.col("end_ns") < last_ns)
     if not ranges.select(later.any()).item():
         return ranges

@@ -121,6 +121,10 @@ KERNEL_WORK = TableSpec(
     required=_GPU_REQUIRED,
 )  # fmt: skip
 GRAPH_WORK = TableSpec("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _LAUNCHED, required=_GPU_REQUIRED)
+LAUNCHED = tuple(
+    TableSpec(f"CUPTI_ACTIVITY_KIND_{kind}", _LAUNCHED, required=_GPU_REQUIRED)
+    for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
+)
 MEMCPY = TableSpec(
     "CUPTI_ACTIVITY_KIND_MEMCPY",
     {
