@@ -87,8 +87,9 @@ def _placed(batch: pl.DataFrame) -> list[_Busy]:
     sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & (
         pl.col("end_ns") - pl.col("start_ns")
     ).is_between(1, LONGEST_NS)
-    known = batch.drop_nulls(["start_ns", "end_ns", "device_id"]).filter(sane)
-    return _busy(known.with_columns(process=thread_process(pl.col("global_pid"))), _PLACE)
+    known = batch.lazy().drop_nulls(["start_ns", "end_ns", "device_id"]).filter(sane)
+    placed = known.select("start_ns", "end_ns", "device_id", process=thread_process(pl.col("global_pid")))
+    return _busy(placed.collect(), _PLACE)
 
 
 def _busy(rows: pl.DataFrame, place: list[str]) -> list[_Busy]:

@@ -188,7 +188,7 @@ class Export:
         self._require(spec, present)
         try:
             batches, texts = self._from_pages(spec, keep)
-            parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
+            parts = [each(empty), *(each(self._shifted(batch[list(types)])) for batch in batches)]
         except NotCovered as refusal:
             if self._access.reader == PAGES:
                 raise InputError(
@@ -196,7 +196,7 @@ class Export:
                     "Leave out --reader pages: SQL reads what pages alone do not tell.",
                 ) from refusal
             batches, texts = self._sql.whole(spec, present, keep)
-            parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
+            parts = [each(empty), *(each(self._shifted(batch[list(types)])) for batch in batches)]
         return Scanned(parts, {ours: each.texts for ours, each in texts.items()})
 
     def _within(self, spec: TableSpec, keep: Keep | None) -> Keep | None:
@@ -250,9 +250,9 @@ class Export:
 
     def _shifted(self, rows: pl.DataFrame) -> pl.DataFrame:
         """With instants as they were before the export shifted them: what wraps around was beyond any clock before."""
-        return rows.with_columns(
-            pl.col(name) - self.shift_ns for name in rows.columns if self.shift_ns and name in schema.INSTANTS
-        )
+        if not self.shift_ns:
+            return rows
+        return rows.with_columns(pl.col(name) - self.shift_ns for name in rows.columns if name in schema.INSTANTS)
 
     def read_strings(self, ids: pl.Series) -> pl.DataFrame:
         """The referenced strings only, as (id, value): the table also holds environments of other processes.

@@ -16,7 +16,7 @@ from nsysparse.source.export import Export
 from nsysparse.source.numbering import Numbering, Numbers
 from nsysparse.source.scan import Keep
 from nsysparse.source.schema import ROW
-from nsysparse.source.usable import usable_times
+from nsysparse.source.usable import are_usable, usable_times
 
 STYLE_OF = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
 _WANTED = (*STYLE_OF, schema.NVTX_DOMAIN_CREATE)
@@ -91,24 +91,25 @@ class _Reading(NamedTuple):
 
     def narrowed(self, batch: pl.DataFrame) -> _Part:
         odd: Counter[str] = Counter()
-        unowned = batch["thread"].null_count()
-        if unowned:
-            odd["ranges-without-thread"] += unowned
-        usable = usable_times(batch.drop_nulls("thread"), "ranges", odd)
-        events = usable.with_columns(name=pl.Series(self.names.of(usable)))
-        making = pl.col("event_type") == schema.NVTX_DOMAIN_CREATE
-        created, events = events.filter(making)["name"].to_numpy(), events.filter(~making)
-        rows = events.select(
-            "start_ns",
-            "end_ns",
-            "name",
-            "has_category",
-            pl.col("event_type").cast(pl.UInt8),
-            thread=pl.Series(self.threads.of(events["thread"].to_numpy())),
-            end_thread=self._ends(events["end_thread"]),
-        )
-        carrying = events.with_row_index("event").filter(pl.any_horizontal(schema.NVTX_CARRIERS))
-        return _Part(rows, carrying.select(pl.col("event").cast(pl.Int64), ROW), created, odd)
+        events = _usable(batch, odd)
+        names = self.names.of(events)
+        making = (events["event_type"] == schema.NVTX_DOMAIN_CREATE).to_numpy()
+        created = names[making]
+        if making.any():
+            events, names = events.filter(pl.Series(~making)), names[~making]
+        columns = [
+            events["start_ns"],
+            events["end_ns"],
+            pl.Series("name", names),
+            events["has_category"],
+            events["event_type"].cast(pl.UInt8),
+            pl.Series("thread", self.threads.of(events["thread"].to_numpy())),
+            self._ends(events["end_thread"]),
+        ]
+        carrying = np.logical_or.reduce([events[name].to_numpy() for name in schema.NVTX_CARRIERS])
+        places = np.flatnonzero(carrying)
+        carriers = pl.DataFrame({"event": pl.Series(places, dtype=pl.Int64), ROW: events[ROW].gather(places)})
+        return _Part(pl.DataFrame(columns), carriers, created, odd)
 
     def _ends(self, threads: pl.Series) -> pl.Series:
         """Numbers of the threads that closed ranges; null where none did."""
@@ -117,4 +118,18 @@ class _Reading(NamedTuple):
         known = threads.is_not_null()
         numbers = np.zeros(len(threads), dtype=np.uint32)
         numbers[known.to_numpy()] = self.threads.of(threads.drop_nulls().to_numpy())
-        return pl.select(pl.when(known).then(pl.Series(numbers))).to_series()
+        return pl.Series(threads.name, numbers).set(~known, None)
+
+
+def _usable(batch: pl.DataFrame, odd: Counter[str]) -> pl.DataFrame:
+    """Events of a thread with possible times; what others lack is counted."""
+    unowned = batch["thread"].null_count()
+    if unowned:
+        odd["ranges-without-thread"] += unowned
+        batch = batch.drop_nulls("thread")
+    starts = batch["start_ns"]
+    if starts.null_count() == 0:
+        ends = batch["end_ns"].fill_null(starts) if batch["end_ns"].null_count() else batch["end_ns"]
+        if are_usable(starts.to_numpy(), ends.to_numpy()).all():
+            return batch  # all of them, as nearly always
+    return usable_times(batch, "ranges", odd)

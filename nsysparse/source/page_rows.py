@@ -47,16 +47,18 @@ class PageRows:
             Damaged: The file contradicts itself; likewise.
         """
         wanted = self._wanted(spec)
-        absent = [
-            pl.lit(False if dtype is pl.Boolean else None, dtype=_kept_as(dtype)).alias(ours)
+        absent = {
+            ours: pl.Series(ours, [False if dtype is pl.Boolean else None], dtype=_kept_as(dtype))
             for ours, (_, dtype) in spec.columns.items()
             if ours not in wanted
-        ]
+        }
         texts = {ours: Texts() for ours, each in wanted.items() if each.kind == "text"}
         types = {ours: _kept_as(spec.columns[ours][1]) for ours in wanted}
 
         def framed(columns: Mapping[str, Column]) -> pl.DataFrame:
-            return _frame(columns, types).with_columns(absent)
+            # As Series: an expression would wake polars' threads for each of thousands of chunks.
+            known = [_series(name, column, types[name]) for name, column in columns.items()]
+            return pl.DataFrame([*known, *(each.new_from_index(0, len(known[0])) for each in absent.values())])
 
         table = self._file.table(self._root(spec.table))
         first = [name for name in (keep.needs if keep else ()) if name in wanted]
@@ -136,15 +138,11 @@ def _kept_as(dtype: type[pl.DataType]) -> type[pl.DataType]:
     return pl.UInt32 if dtype is pl.String else dtype
 
 
-def _frame(columns: Mapping[str, Column], types: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Columns of some rows as a frame; only what is there."""
-    return pl.DataFrame([_series(name, column, types[name]) for name, column in columns.items()])
-
-
 def _series(name: str, column: Column, dtype: type[pl.DataType]) -> pl.Series:
     if dtype is pl.Binary:
         return pl.Series(name, column.values.tolist(), dtype=pl.Binary)
-    values = pl.Series(name, column.values)
-    if column.valid is not None:
-        values = pl.select(pl.when(pl.Series(column.valid)).then(values).alias(name)).to_series()
-    return values.cast(dtype)
+    if column.valid is None:
+        return pl.Series(name, column.values).cast(dtype)
+    if not column.valid.any():
+        return pl.Series(name, [None], dtype=dtype).new_from_index(0, len(column.values))
+    return pl.Series(name, column.values).set(pl.Series(~column.valid), None).cast(dtype)
