@@ -8,14 +8,15 @@ import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import Compute, device_key, thread_process
+from nsysparse.frames import THREAD_BITS, Compute, device_key
 from nsysparse.intervals import Ints, merge
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.kernel_names import KERNEL_NAMES, has_name
 from nsysparse.source.scan import Keep
-from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
+from nsysparse.source.usable import are_usable
 
 _PLACE = ["device_id", "process"]
 
@@ -82,14 +83,16 @@ def _read(export: Export) -> list[_Busy]:
     return [each._replace(key=named[place]) for place, found in lanes.items() for each in found]
 
 
-def _placed(batch: pl.DataFrame) -> list[_Busy]:
+def _placed(batch: Batch) -> list[_Busy]:
     """When the sane rows of a batch ran, by device and process."""
-    sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & (
-        pl.col("end_ns") - pl.col("start_ns")
-    ).is_between(1, LONGEST_NS)
-    known = batch.lazy().drop_nulls(["start_ns", "end_ns", "device_id"]).filter(sane)
-    placed = known.select("start_ns", "end_ns", "device_id", process=thread_process(pl.col("global_pid")))
-    return _busy(placed.collect(), _PLACE)
+    starts, ends, devices = (batch.values(name) for name in ("start_ns", "end_ns", "device_id"))
+    sane = batch.known("start_ns", "end_ns", "device_id") & are_usable(starts, ends) & (ends > starts)
+    starts, ends, devices = starts[sane], ends[sane], devices[sane]
+    owned, process = batch.known("global_pid")[sane], batch.values("global_pid")[sane] >> THREAD_BITS
+    places = pl.DataFrame({"device_id": devices, "process": pl.Series(process).set(pl.Series(~owned), None)})
+    if places.n_unique() == 1:
+        return [_Busy(places.row(0), *merge(starts, ends))]
+    return _busy(places.with_columns(start_ns=pl.Series(starts), end_ns=pl.Series(ends)), _PLACE)
 
 
 def _busy(rows: pl.DataFrame, place: list[str]) -> list[_Busy]:

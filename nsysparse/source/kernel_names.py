@@ -3,20 +3,20 @@
 import numpy as np
 import polars as pl
 
+from nsysparse.source.batch import Batch, Flags
 from nsysparse.source.export import Export
 from nsysparse.source.schema import TableSpec
 
 KERNEL_NAMES = ("name_id", "short_name_id")
 
 
-def has_name(kernels: pl.DataFrame, ids: pl.Series) -> pl.Series:
+def has_name(kernels: Batch, ids: pl.Series) -> Flags:
     """Whether either name of each kernel is one of these."""
     known = ids.to_numpy()
     named = np.zeros(kernels.height, dtype=np.bool_)
-    for column in (kernels[name] for name in KERNEL_NAMES):
-        found = np.isin(column.fill_null(0).to_numpy(), known)
-        named |= found & column.is_not_null().to_numpy() if column.null_count() else found
-    return pl.Series(named)
+    for name in KERNEL_NAMES:
+        named |= np.isin(kernels.values(name), known) & kernels.known(name)
+    return named
 
 
 def named_by(export: Export, spec: TableSpec) -> bool:
