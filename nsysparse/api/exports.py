@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -9,12 +10,13 @@ import polars as pl
 from nsysparse.analysis import (
     PURPOSES,
 )
-from nsysparse.api.options import Options, Progress, check, each_file, silent
+from nsysparse.api.options import Options, Progress, check, silent, trace_ids
 from nsysparse.api.reading import normalised, read
+from nsysparse.api.running import read_all
 from nsysparse.api.study import study_traces
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
 from nsysparse.frames import exported_gpu_ops, exported_scopes, exported_transfers
-from nsysparse.presets.loader import load
+from nsysparse.presets.loader import Preset, load
 from nsysparse.projection import project, work_of
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source.extract import read_trace
@@ -47,18 +49,44 @@ def export_frame(
             return exported_transfers(wanted)
         return study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")
     presets = load(asked.presets, asked.request_pattern)
-    parts: list[pl.DataFrame] = []
-    for path, trace_id in each_file(paths, progress):
-        if frame == "scopes":
-            trace, scopes, _ = read(path, trace_id, presets, all_gpu_work=True)
-            parts.append(exported_scopes(_placed(trace, normalised(scopes, asked, Counter()))))
-            continue
-        trace = read_trace(path, trace_id, all_gpu_work=True)
-        if frame == "nvtx_ranges":
-            parts.append(project(trace.ranges, trace.labels, trace.gpu_ops))
-        else:
-            parts.append(exported_gpu_ops(trace.gpu_ops))
-    return pl.concat(parts)
+    tasks = [
+        RowsTask(path, trace_id, frame, presets, asked) for path, trace_id in zip(paths, trace_ids(paths), strict=True)
+    ]
+    return pl.concat(read_all(read_rows, tasks, asked, progress).results)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsTask:
+    """A frame of one trace to make.
+
+    Attributes:
+        path: The export.
+        trace_id: Its name in the run.
+        frame: nvtx_ranges, scopes or gpu_ops.
+        presets: Those that may speak, strongest first; for scopes.
+        asked: What is known beside the traces.
+    """
+
+    path: Path
+    trace_id: str
+    frame: str
+    presets: tuple[Preset, ...]
+    asked: Options
+
+
+def read_rows(task: RowsTask) -> pl.DataFrame:
+    """The frame of one trace.
+
+    Raises:
+        InputError: The file cannot be used.
+    """
+    if task.frame == "scopes":
+        trace, scopes, _ = read(task.path, task.trace_id, task.presets, all_gpu_work=True)
+        return exported_scopes(_placed(trace, normalised(scopes, task.asked, Counter())))
+    trace = read_trace(task.path, task.trace_id, all_gpu_work=True)
+    if task.frame == "nvtx_ranges":
+        return project(trace.ranges, trace.labels, trace.gpu_ops)
+    return exported_gpu_ops(trace.gpu_ops)
 
 
 def _placed(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of,
 from nsysparse.cli.place import format_for, write
 from nsysparse.cli.settings import Configured, is_typed
 from nsysparse.cli.talk import progress, say, verbosity_options
+from nsysparse.cli.unread import Unread
 from nsysparse.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,9 +78,10 @@ def command(
 
     if frame and not is_typed("purpose"):
         purpose = None  # a frame is all there is, for holding against other tools, unless somebody asks for less
-    options = options_of(purpose or (DEFAULT_PURPOSE if metrics else "all"), **known)
+    options = options_of(purpose or (DEFAULT_PURPOSE if metrics else "all"), is_lenient=True, **known)
     content: str | bytes
-    with ExitStack() as stack, progress() as tell:
+    with ExitStack() as stack, progress() as bar:
+        tell = Unread(bar)
         paths = find_inputs(traces, stack)
         if frame is None:
             content, what = _metrics(paths, options, tell, per_request=per_request), "metrics"
@@ -89,6 +91,7 @@ def command(
     write(content, target, force=force, inputs=[*paths, *map(Path, traces), *files_of(options)])
     if target is not None:
         say(f"Wrote {what} to {target}")
+    tell.check(len(paths), "the export")
 
 
 def _check(frame: str | None, output_format: str | None, *, metrics: bool, per_request: bool) -> None:
