@@ -11,6 +11,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
@@ -53,8 +54,14 @@ def run_on_cluster(
         NsysparseError: There is no cluster, or none of this version.
     """
     with _connected(address) as client:
-        _require_same(client)
-        yield from _gathered(client, read, tasks, address)
+        try:
+            _require_same(client)
+            yield from _gathered(client, read, tasks, address)
+        except (OSError, CancelledError) as error:
+            raise NsysparseError(
+                f"The Dask cluster at {address} went away ({type(error).__name__}).",
+                "The logs of its scheduler and workers say more.",
+            ) from error
 
 
 def _gathered(
@@ -122,6 +129,8 @@ def _told(future: "Future", name: str, address: str) -> Outcome:
         )
         died.__cause__ = error
         return Outcome(error=died)
+    except CancelledError:
+        raise
     except Exception as error:
         raise NsysparseError(
             f"The Dask cluster at {address} gave up a task ({type(error).__name__}: {error}).",
@@ -150,18 +159,19 @@ def _connected(address: str) -> Iterator["Client"]:
 
 
 def _require_same(client: "Client") -> None:
-    """Refuse a cluster that could not read what we send, before it tries."""
-    found: dict[str, Any] = {f"worker at {who}": told for who, told in client.run(versions, on_error="return").items()}
+    """Refuse a cluster that could not read what we send, before it tries; a worker that is lost meanwhile is no matter."""
+    workers = client.run(versions, on_error="return")
+    found: dict[str, Any] = {f"worker at {who}": told for who, told in workers.items()}
     try:
-        found["scheduler"] = client.run_on_scheduler(versions)  # it unpacks tasks before it hands them on
-    except Exception as error:  # noqa: BLE001 (whatever keeps it from answering)
+        found["scheduler"] = client.run_on_scheduler(versions)  # it unpacks what it hands on
+    except Exception as error:
+        if not isinstance(error, ImportError):
+            raise NsysparseError(f"The Dask scheduler does not say its version ({error}).", INSTALL_THERE) from error
         found["scheduler"] = error
     for who, theirs in sorted(found.items()):
         if isinstance(theirs, ImportError):
             raise NsysparseError(f"The Dask {who} has no nsysparse ({theirs}).", INSTALL_THERE)
-        if isinstance(theirs, Exception):
-            raise NsysparseError(f"The Dask {who} does not say its versions ({theirs}).", INSTALL_THERE)
-        if theirs != versions():
+        if isinstance(theirs, dict) and theirs != versions():
             raise _differ(f"The Dask {who}", theirs, versions())
 
 
