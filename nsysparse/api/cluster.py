@@ -159,7 +159,7 @@ def _connected(address: str) -> Iterator["Client"]:
 
 
 def _require_same(client: "Client") -> None:
-    """Refuse a cluster that could not read what we send, before it tries; a worker that is lost meanwhile is no matter."""
+    """Refuse a cluster that could not read what we send, before it tries; a worker lost meanwhile is no matter."""
     workers = client.run(versions, on_error="return")
     found: dict[str, Any] = {f"worker at {who}": told for who, told in workers.items()}
     try:

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 import slow_reading
 from commands import call
 from rank_files import Run, write_run
+from test_progress import on_a_terminal, screen
 
 from nsysparse.api import AFTER_READING, Options, Stage, analyse, running
 from nsysparse.api.part import Part, Task
@@ -86,6 +88,17 @@ def test_a_file_that_cannot_be_read_costs_no_more_than_itself(jobs: str, tmp_pat
     whole = json.loads(call("report", "run", "-f", "json", "-o", "-", cwd=tmp_path).stdout)
     assert report["totals"] == whole["totals"]
     assert "could not be read" in done.stdout  # of the summary
+
+
+def test_on_a_terminal_it_stands_above_the_bar(run: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "empty.sqlite").touch()
+    asked = ("report", *run, "empty.sqlite", "-f", "json", "-o", "-")
+    code, out, told = on_a_terminal("", *asked, cwd=tmp_path)
+    assert (code, len(json.loads(out)["traces"])) == (1, 3)
+    lines = [line for line in screen(told) if line]
+    assert lines[0] == "nsysparse: empty.sqlite: the file is empty."
+    assert lines[-2].startswith("nsysparse: 1 of 4 files could not be read")
+    assert "4/7 " in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told)  # the bar went on
 
 
 def test_pages_name_what_is_missing(run: list[Path], tmp_path: Path) -> None:
