@@ -4,6 +4,7 @@ The client and the workers send each other Python objects, so whoever answers at
 whoever has it, there: a scheduler is trusted as a shell on its machines is.
 """
 
+import logging
 import os
 import pickle
 import platform
@@ -152,10 +153,25 @@ def _connected(address: str) -> Iterator["Client"]:
             f"No Dask scheduler answers at {address} within {CONNECT_S} s ({type(error).__name__}).",
             "Check the address, or start one: dask scheduler",
         ) from error
+    with _silenced():
+        try:
+            yield client
+        finally:
+            client.close(timeout=CONNECT_S)
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Without what Dask logs to stderr, with tracebacks, of what becomes one sentence of ours."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("distributed", "tornado")]
+    changed = [logger for logger in map(logging.getLogger, names) if not logger.disabled]
+    for logger in changed:
+        logger.disabled = True
     try:
-        yield client
+        yield
     finally:
-        client.close(timeout=CONNECT_S)
+        for logger in changed:
+            logger.disabled = False
 
 
 def _require_same(client: "Client") -> None:

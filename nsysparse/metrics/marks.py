@@ -71,10 +71,15 @@ def _steps(journeys: Journeys, names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Compute of the devices of which no step is known."""
-    named = journeys.compute.filter(pl.col("end_ns") > pl.col("start_ns")).join(names, on=OF_DEVICE)
-    stepless = named.join(steps, on=["trace_id", "gpu"], how="anti")
-    return _drawn(stepless.with_columns(lane=pl.lit("compute"), kind=pl.lit(_COMPUTE)))
+    """Compute of the devices of which no step is known; trace by trace, for it may be most of what is kept of a run."""
+    stepless = names.join(steps, on=["trace_id", "gpu"], how="anti")
+    found = [pl.DataFrame(schema=STRETCH)]
+    for (trace,), devices_of in stepless.group_by("trace_id", maintain_order=True):
+        ran = journeys.compute.filter(pl.col("end_ns") > pl.col("start_ns"), trace_id=trace)
+        found.append(
+            _drawn(ran.join(devices_of, on=OF_DEVICE).with_columns(lane=pl.lit("compute"), kind=pl.lit(_COMPUTE)))
+        )
+    return pl.concat(found)
 
 
 def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """What happened when, on one axis: the stretches of all traces on one clock, in lanes, at several levels of detail."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -34,21 +34,25 @@ def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], request
         return None
     order = [*traces, *sorted(set(found["trace_id"].unique()) - set(traces))]
     offsets = _offsets(timed, clocks, order)
-    aligned = pl.concat([_on_base(rows, offsets[trace]) for trace, rows in _by_trace(timed) if trace in offsets])
-    places = _places(aligned, order)
-    drawn = aligned.join(places.head(MOST_LANES), on=_PLACE, nulls_equal=True)
-    origin, end = drawn.select(low=pl.col("start_ns").min(), high=pl.col("end_ns").max()).row(0)
-    marks = (
-        drawn.join(_numbers(request_id=requests), on="request_id", how="left")
-        .join(_numbers(kind=KINDS), on="kind")
-        .select("start_ns", "end_ns", lane="place", kind="number_of_kind", request="number_of_request_id")
-        .with_columns(pl.col("start_ns", "end_ns") - origin)
-    )
-    late = aligned.join(places.slice(MOST_LANES), on=_PLACE, nulls_equal=True)
+    places = _places(timed.filter(pl.col("trace_id").is_in(list(offsets))), order)
+    # One trace after the other: of the names in every row, which weigh most, no copy of the whole run is made.
+    parts, late = [], [timed.clear()]
+    for trace, offset in offsets.items():
+        rows = timed.filter(trace_id=trace).join(places, on=_PLACE, nulls_equal=True)
+        drawn = _on_base(rows.filter(pl.col("place") < MOST_LANES), offset)
+        late.append(rows.filter(pl.col("place") >= MOST_LANES).select(timed.columns))
+        parts.append(
+            drawn.join(_numbers(request_id=requests), on="request_id", how="left")
+            .join(_numbers(kind=KINDS), on="kind")
+            .select("start_ns", "end_ns", lane="place", kind="number_of_kind", request="number_of_request_id")
+        )
+    marks = pl.concat(parts)
+    origin, end = marks.select(low=pl.col("start_ns").min(), high=pl.col("end_ns").max()).row(0)
+    marks = marks.with_columns(pl.col("start_ns", "end_ns") - origin)
     undrawn = [
         *_undrawn(found.filter(pl.col("start_ns").is_null() | pl.col("end_ns").is_null()), NO_TIME),
         *_undrawn(timed.filter(~pl.col("trace_id").is_in(list(offsets))), CLOCK),
-        *_undrawn(late, TOO_MANY),
+        *_undrawn(pl.concat(late), TOO_MANY),
     ]
     return Timeline(
         base=next(iter(offsets)),
@@ -84,10 +88,6 @@ def _offsets(timed: pl.DataFrame, clocks: Clocks, order: Sequence[str]) -> dict[
 def _on_base(rows: pl.DataFrame, offset: Offset) -> pl.DataFrame:
     """Stretches of one trace on the base's clock."""
     return rows.with_columns(offset.expr_to_base(pl.col(name)).alias(name) for name in ("start_ns", "end_ns"))
-
-
-def _by_trace(rows: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
-    return ((str(trace), part) for (trace,), part in rows.partition_by("trace_id", as_dict=True).items())
 
 
 def _places(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
