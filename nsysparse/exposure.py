@@ -43,7 +43,9 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
         wire=pl.when(pl.col("wire_ns").is_not_null().all()).then(pl.col("wire_ns").sum()),
         basis=pl.col("wire_basis").first(),
     )
-    known = units.join(compute.select("trace_id", "device").unique(), on=["trace_id", "device"], how="semi")
+    known = units.join(
+        compute.select("trace_id", "device").unique().cast(pl.String), on=["trace_id", "device"], how="semi"
+    )
     whole = _covered(known, compute)
     parts = wire_parts(known, present)
     on_wire = _covered(parts, compute).group_by("trace_id", "unit").agg(hidden_wire=pl.col("hidden").sum())

@@ -68,7 +68,7 @@ class Part:
         steps: Its steps, `step_id` from 0.
         held: Which requests they hold.
         arrivals: When requests came to it.
-        compute: When compute ran, columns of `Compute`.
+        compute: When compute ran, columns of `Compute`, its names as categories.
         work: Columns of `Work`, as far as `_asked_later` keeps them.
         counters: Columns of `Counters`.
         heard: Name and convention of the presets that are active in it.
@@ -125,7 +125,8 @@ def read_part(task: Task) -> Part:
         steps=steps,
         held=held,
         arrivals=arrivals(scopes, of_processes, task.trace_id),
-        compute=trace.compute,
+        # Most rows of a part: the same few names in each are kept once.
+        compute=trace.compute.with_columns(pl.col(OF_DEVICE).cast(pl.Categorical)),
         work=_asked_later(trace.work, steps),
         counters=trace.counters,
         heard=tuple((each.name, each.ttft) for each in heard),

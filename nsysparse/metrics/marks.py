@@ -75,7 +75,9 @@ def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl
     stepless = names.join(steps, on=["trace_id", "gpu"], how="anti")
     found = [pl.DataFrame(schema=STRETCH)]
     for (trace,), devices_of in stepless.group_by("trace_id", maintain_order=True):
-        ran = journeys.compute.filter(pl.col("end_ns") > pl.col("start_ns"), trace_id=trace)
+        ran = journeys.compute.filter(pl.col("end_ns") > pl.col("start_ns"), trace_id=trace).cast(
+            dict.fromkeys(OF_DEVICE, pl.String)
+        )
         found.append(
             _drawn(ran.join(devices_of, on=OF_DEVICE).with_columns(lane=pl.lit("compute"), kind=pl.lit(_COMPUTE)))
         )
