@@ -44,11 +44,11 @@ class Cluster:
         wait_for("Registered to", here / "log")
 
 
-def dask(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def dask(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "dask", *arguments], cwd=folder, env=slow_reading.environment(), stdout=log,
-            stderr=log, start_new_session=True,
+            [sys.executable, "-m", "dask", *arguments], cwd=folder, env=slow_reading.environment() | environment,
+            stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
 
 
@@ -60,8 +60,8 @@ def wait_for(text: str, log: Path) -> str:
     return told
 
 
-def started(folder: Path, workers: int) -> Cluster:
-    process = dask(folder, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+def started(folder: Path, workers: int, **environment: str) -> Cluster:
+    process = dask(folder, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", **environment)
     told = wait_for("Scheduler at:", folder / "log")
     address = next(word for word in told.partition("Scheduler at:")[2].split() if word.startswith("tcp://"))
     cluster = Cluster(folder, address, process)
@@ -138,6 +138,35 @@ def test_a_worker_that_is_killed_costs_a_retry(files: list[Path], tmp_path: Path
         _, said = process.communicate(timeout=PATIENCE_S)
         assert (process.returncode, said) == (0, "")
         assert (tmp_path / "there.json").read_bytes() == (tmp_path / "here.json").read_bytes()
+    finally:
+        stop(own)
+
+
+def test_a_file_that_kills_its_workers_costs_itself_and_ctrl_c_ends_with_one_line(
+    files: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "own").mkdir()
+    own = started(tmp_path / "own", workers=2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+    try:
+        files[1].with_suffix(".dies").touch()
+        more = asked(files[0].parent, "r.json", "--scheduler", own.address)
+        done = subprocess.run(
+            [sys.executable, "-c", slow_reading.COMMAND, *more], cwd=tmp_path, env=slow_reading.environment(),
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        said = done.stderr.splitlines()
+        assert said[0] == "nsysparse: prefill-0.sqlite: the Dask workers that read it died, one after the other."
+        assert said[2].startswith("nsysparse: 1 of 3 files could not be read")
+        files[2].with_suffix(".waits").touch()
+        process = subprocess.Popen(
+            [sys.executable, "-c", slow_reading.COMMAND, *more], cwd=tmp_path, env=slow_reading.environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        slow_reading.reader(files[2].with_suffix(".pid"))
+        process.send_signal(signal.SIGINT)
+        _, interrupted = process.communicate(timeout=PATIENCE_S)
+        assert (process.returncode, interrupted.strip()) == (130, "nsysparse: interrupted")
     finally:
         stop(own)
 
