@@ -21,17 +21,18 @@ _COMPUTE, _WIRE, _WAIT, _TRANSFER, _CALL = KINDS[2:]
 LANES = ("steps", "compute", "sends", "receives", "transfers")
 """What a device may have a lane for; the last is of transfers of which it is not known which way they go."""
 STRETCH = pl.Schema({
-    "trace_id": pl.String,
-    "gpu": pl.String,
-    "process": pl.Int64,
-    "lane": pl.String,
-    "kind": pl.String,
-    "start_ns": pl.Int64,
-    "end_ns": pl.Int64,
-    "request_id": pl.String,
+    "trace_id": pl.Categorical(),
+    "gpu": pl.Categorical(),
+    "process": pl.Int64(),
+    "lane": pl.Categorical(),
+    "kind": pl.Categorical(),
+    "start_ns": pl.Int64(),
+    "end_ns": pl.Int64(),
+    "request_id": pl.Categorical(),
 })  # fmt: skip
 """The columns of what is drawn: `gpu` is null where no device is known, `process` only told there; `lane` is one of
-`LANES`, `kind` of `KINDS`; times are null where none is known; `request_id` unless it is one request's alone."""
+`LANES`, `kind` of `KINDS`; times are null where none is known; `request_id` unless it is one request's alone. A run has
+millions of these, and few names, so that names are categories."""
 _UNIT = ["trace_id", "unit"]
 _PLACE = ["trace_id", "gpu", "process", "lane"]
 _FACTS = (
@@ -72,7 +73,8 @@ def _steps(journeys: Journeys, names: pl.DataFrame) -> pl.DataFrame:
 
 def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """Compute of the devices of which no step is known; trace by trace, for it may be most of what is kept of a run."""
-    stepless = names.join(steps, on=["trace_id", "gpu"], how="anti")
+    stepping = steps.select("trace_id", "gpu").unique().cast(pl.String)
+    stepless = names.join(stepping, on=["trace_id", "gpu"], how="anti")
     found = [pl.DataFrame(schema=STRETCH)]
     for (trace,), devices_of in stepless.group_by("trace_id", maintain_order=True):
         ran = journeys.compute.filter(pl.col("end_ns") > pl.col("start_ns"), trace_id=trace).cast(

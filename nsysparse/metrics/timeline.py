@@ -14,7 +14,7 @@ from nsysparse.metrics.rates import UNKNOWN_END
 MOST_LANES = 2_000
 """More are not drawn: each keeps marks of its own at every level."""
 NO_TIME, CLOCK, TOO_MANY = "no-time", "clock", "lanes"
-_PLACE = ["trace_id", "gpu", "process", "lane"]
+_PLACE, _NAMES = ["trace_id", "gpu", "process", "lane"], ["trace_id", "gpu", "lane"]
 
 
 def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], requests: Sequence[str]) -> Timeline | None:
@@ -97,19 +97,21 @@ def _places(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
     return (
         rows.select(_PLACE)
         .unique()
+        .cast(dict.fromkeys(_NAMES, pl.String))
         .with_columns(name=name)
         .sort(
             pl.col("trace_id").cast(pl.Enum(order)), ordinal, "name", "process", pl.col("lane").cast(pl.Enum(LANES)),
             nulls_last=True,
         )
         .with_row_index("place")
+        .cast(dict.fromkeys(_NAMES, pl.Categorical))
     )  # fmt: skip
 
 
 def _numbers(**names: Sequence[str]) -> pl.DataFrame:
     """The number of each name in a list of distinct ones."""
     ((column, values),) = names.items()
-    return pl.DataFrame({column: pl.Series(values, dtype=pl.String)}).with_row_index(f"number_of_{column}")
+    return pl.DataFrame({column: pl.Series(values, dtype=pl.Categorical)}).with_row_index(f"number_of_{column}")
 
 
 def _undrawn(rows: pl.DataFrame, reason: str) -> list[Undrawn]:
