@@ -43,9 +43,7 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
         wire=pl.when(pl.col("wire_ns").is_not_null().all()).then(pl.col("wire_ns").sum()),
         basis=pl.col("wire_basis").first(),
     )
-    known = units.join(
-        compute.select("trace_id", "device").unique().cast(pl.String), on=["trace_id", "device"], how="semi"
-    )
+    known = units.join(_devices(compute), on=["trace_id", "device"], how="semi")
     whole = _covered(known, compute)
     parts = wire_parts(known, present)
     on_wire = _covered(parts, compute).group_by("trace_id", "unit").agg(hidden_wire=pl.col("hidden").sum())
@@ -67,6 +65,10 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
         .select("trace_id", "unit", "hidden", "hidden_wire")
     )
     return _shared(transfers, timed.join(facts, on=["trace_id", "unit"]))
+
+
+def _devices(compute: pl.DataFrame) -> pl.DataFrame:
+    return compute.select("trace_id", "device").unique().cast(pl.String)
 
 
 def wire_parts(units: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """One frame over all exports, for other tools."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from nsysparse.analysis import (
 )
 from nsysparse.api.options import Options, Progress, check, silent, trace_ids
 from nsysparse.api.reading import normalised, read
-from nsysparse.api.running import read_all
+from nsysparse.api.running import is_read_here, read_each
 from nsysparse.api.study import study_traces
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
 from nsysparse.frames import exported_gpu_ops, exported_scopes, exported_transfers
@@ -20,6 +20,7 @@ from nsysparse.presets.loader import Preset, load
 from nsysparse.projection import project, work_of
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source.extract import read_trace
+from nsysparse.source.spans import read_spans
 from nsysparse.source.trace import Trace
 
 
@@ -38,21 +39,41 @@ def export_frame(
             purposes are exported. Without options all are.
         progress: Is told what is being done.
     """
+    return pl.concat(export_pieces(paths, frame, options, progress))
+
+
+def export_pieces(
+    paths: Sequence[Path],
+    frame: str,
+    options: Options | None = None,
+    progress: Progress = silent,
+) -> Iterator[pl.DataFrame]:
+    """The frame that `export_frame` gives in pieces, at least one: nvtx_ranges of any number do not have to fit.
+
+    Args:
+        paths: As for `export_frame`; one is read after the other, as pieces are asked for.
+        frame: Likewise.
+        options: Likewise.
+        progress: Likewise.
+    """
     asked = options or Options(purpose="all")
     check(asked)
     if frame in ("transfers", "attributions", "exchanges"):
         study = study_traces(paths, asked, progress)
         wanted = study.transfers.filter(pl.col("purpose").is_in(PURPOSES[asked.purpose]))
         if frame == "exchanges":
-            return of_transfers(exchanges(as_timed(study.transfers)), wanted)
-        if frame == "transfers":
-            return exported_transfers(wanted)
-        return study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")
+            yield of_transfers(exchanges(as_timed(study.transfers)), wanted)
+        elif frame == "transfers":
+            yield exported_transfers(wanted)
+        else:
+            yield study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")
+        return
     presets = load(asked.presets, asked.request_pattern)
     tasks = [
         RowsTask(path, trace_id, frame, presets, asked) for path, trace_id in zip(paths, trace_ids(paths), strict=True)
     ]
-    return pl.concat(read_all(read_rows, tasks, asked, progress).results)
+    for pieces in read_each(rows_of if is_read_here(tasks, asked) else all_rows_of, tasks, asked, progress):
+        yield from pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +95,26 @@ class RowsTask:
     asked: Options
 
 
-def read_rows(task: RowsTask) -> pl.DataFrame:
-    """The frame of one trace.
+def rows_of(task: RowsTask) -> Iterable[pl.DataFrame]:
+    """The rows of one trace, which is read now, while pieces are made as they are asked for.
 
     Raises:
         InputError: The file cannot be used.
     """
+    if task.frame == "nvtx_ranges":
+        spans = read_spans(task.path)
+        return (
+            piece for ranges in spans.lanes for piece in project(task.trace_id, ranges, spans.labels, spans.launched)
+        )
     if task.frame == "scopes":
         trace, scopes, _ = read(task.path, task.trace_id, task.presets, all_gpu_work=True)
-        return exported_scopes(_placed(trace, normalised(scopes, task.asked, Counter())))
-    trace = read_trace(task.path, task.trace_id, all_gpu_work=True)
-    if task.frame == "nvtx_ranges":
-        return project(trace.ranges, trace.labels, trace.gpu_ops)
-    return exported_gpu_ops(trace.gpu_ops)
+        return [exported_scopes(_placed(trace, normalised(scopes, task.asked, Counter())))]
+    return [exported_gpu_ops(read_trace(task.path, task.trace_id, all_gpu_work=True).gpu_ops)]
+
+
+def all_rows_of(task: RowsTask) -> list[pl.DataFrame]:
+    """The same with all pieces made, so that they cross between processes; errors likewise."""
+    return list(rows_of(task))
 
 
 def _placed(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:
@@ -100,5 +128,5 @@ def _placed(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:
     return (
         work_of(spans, trace.gpu_ops)
         .join(trace.labels, on="label_id", maintain_order="left")
-        .with_columns(style="style_held")
+        .with_columns(trace_id=pl.lit(trace.trace_id), style=pl.col("style_held").cast(pl.String))
     )

@@ -68,7 +68,7 @@ class Part:
         steps: Its steps, `step_id` from 0.
         held: Which requests they hold.
         arrivals: When requests came to it.
-        compute: When compute ran, columns of `Compute`, its names as categories.
+        compute: When compute ran, columns of `Compute`.
         work: Columns of `Work`, as far as `_asked_later` keeps them.
         counters: Columns of `Counters`.
         heard: Name and convention of the presets that are active in it.
@@ -125,8 +125,7 @@ def read_part(task: Task) -> Part:
         steps=steps,
         held=held,
         arrivals=arrivals(scopes, of_processes, task.trace_id),
-        # Most rows of a part: the same few names in each are kept once.
-        compute=trace.compute.with_columns(pl.col(OF_DEVICE).cast(pl.Categorical)),
+        compute=trace.compute,
         work=_asked_later(trace.work, steps),
         counters=trace.counters,
         heard=tuple((each.name, each.ttft) for each in heard),
@@ -152,7 +151,7 @@ def _facts(trace: Trace, role: tuple[str | None, str | None]) -> TraceFacts:
 
 def _mark(trace: Trace) -> Mark | None:
     """What the recording is known by; None where nothing was recorded by which two could be told apart."""
-    events: tuple[pl.DataFrame, ...] = (trace.ranges.drop("trace_id"), trace.gpu_ops.drop("trace_id"))
+    events: tuple[pl.DataFrame, ...] = (trace.ranges, trace.gpu_ops.drop("trace_id"))
     if all(each.is_empty() for each in events):
         return None
     return tuple((each.height, int(each.hash_rows().sum())) for each in (*events, trace.labels))

@@ -66,8 +66,45 @@ def read_all(
                 failed[place] = result
                 progress(Unreadable(result))
     if not done:
-        raise InputError(f"None of the {len(tasks):,} files can be read.", "The lines above say why.")
+        raise _none(len(tasks))
     return Found([done[place] for place in sorted(done)], [failed[place] for place in sorted(failed)])
+
+
+def read_each(
+    read: Callable[[T], R], tasks: Sequence[T], asked: Options, progress: Progress
+) -> Generator[R, None, None]:
+    """As `read_all`, each result as soon as it and all before it are there; here none is read before it is wanted."""
+    early: dict[int, R | InputError] = {}
+    wanted, found = 0, 0
+    with closing(_runs(read, tasks, asked, progress, 0)) as runs:
+        for place, result in runs:
+            early[place] = result
+            while wanted in early:
+                next_one = early.pop(wanted)
+                wanted += 1
+                if not isinstance(next_one, InputError):
+                    found += 1
+                    yield next_one
+                elif not asked.is_lenient or len(tasks) == 1:
+                    raise next_one
+                else:
+                    progress(Unreadable(next_one))
+    if not found:
+        raise _none(len(tasks))
+
+
+def is_read_here(tasks: Sequence[Readable], asked: Options) -> bool:
+    """Whether this process reads them, so that results need not cross between processes."""
+    return asked.scheduler is None and _jobs(tasks, asked) == 1
+
+
+def _jobs(tasks: Sequence[Readable], asked: Options) -> int:
+    jobs = _sensible([task.path for task in tasks]) if asked.jobs == AS_MANY_AS_HELP else asked.jobs
+    return min(jobs, len(tasks))
+
+
+def _none(count: int) -> InputError:
+    return InputError(f"None of the {count:,} files can be read.", "The lines above say why.")
 
 
 def _runs(
@@ -79,8 +116,7 @@ def _runs(
 
         runs = run_on_cluster(read, tasks, asked.scheduler)
     else:
-        jobs = _sensible([task.path for task in tasks]) if asked.jobs == AS_MANY_AS_HELP else asked.jobs
-        jobs = min(jobs, len(tasks))
+        jobs = _jobs(tasks, asked)
         if jobs == 1:
             yield from _one_by_one(read, tasks, progress, after)
             return

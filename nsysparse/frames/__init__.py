@@ -13,6 +13,7 @@ from nsysparse.frames.exported import NvtxRanges, Scopes, exported_gpu_ops, expo
 from nsysparse.frames.found import GROUP, Exchanges, Found, Shares, Transfers, found_frame
 from nsysparse.frames.ids import device_key, pid, thread_process, tid
 from nsysparse.frames.recorded import (
+    STYLES,
     Compute,
     Counters,
     GpuOps,
@@ -26,6 +27,7 @@ from nsysparse.frames.recorded import (
 
 __all__ = [
     "GROUP",
+    "STYLES",
     "Compute",
     "Counters",
     "Exchanges",

@@ -1,6 +1,7 @@
 """What an export recorded: the frames that `source` yields."""
 
 import dataframely as dy
+import polars as pl
 
 from nsysparse.frames.ids import OfTrace
 
@@ -14,18 +15,26 @@ class Labels(dy.Schema):
     name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
 
 
-class Ranges(OfTrace):
-    """NVTX ranges (push/pop and start/end) and marks (style `mark`, end = start), totally sorted."""
+STYLES = pl.Enum(["mark", "push_pop", "start_end"])
+"""How a range was made: one of a thread's stack, one that may span threads, or an instant."""
+
+
+class Ranges(dy.Schema):
+    """NVTX ranges (push/pop and start/end) and marks (style `mark`, end = start) of one trace, totally sorted."""
 
     range_id = dy.UInt32(nullable=False, metadata={"about": "number of the range or mark"})
     label_id = dy.UInt32(nullable=False, metadata={"about": "code of a distinct (domain, name) pair"})
-    style = dy.String(nullable=False, metadata={"about": "`push_pop`, `start_end` or `mark`"})
+    style = dy.Enum(STYLES.categories, nullable=False, metadata={"about": "`push_pop`, `start_end` or `mark`"})
     process = dy.Int64(nullable=False, metadata={"about": "global process id of the export"})
     thread = dy.Int64(nullable=False, metadata={"about": "global thread id of the export"})
     end_thread = dy.Int64(nullable=True, metadata={"about": "the thread that closed a start/end range"})
     start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
     end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
     is_open = dy.Bool(nullable=False, metadata={"about": "nobody closed it: it ends with the recording"})
+    is_crossed = dy.Bool(
+        nullable=False,
+        metadata={"about": "it cannot be true beside another of its thread and domain: a push or pop was lost"},
+    )
 
 
 class Payloads(dy.Schema):
@@ -92,10 +101,14 @@ class GpuOps(OfTrace):
     grid_x = dy.Int64(nullable=True, metadata={"about": "blocks of a kernel; for NCCL's, its channels"})
 
 
-class Compute(OfTrace):
-    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged."""
+class Compute(dy.Schema):
+    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged.
 
-    device = dy.String(nullable=False, metadata={"about": "the device, as `device_key` names it"})
+    There can be ten million intervals, of few devices.
+    """
+
+    trace_id = dy.Categorical(nullable=False, metadata={"about": "the input, as in other frames"})
+    device = dy.Categorical(nullable=False, metadata={"about": "the device, as `device_key` names it"})
     start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
     end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
 

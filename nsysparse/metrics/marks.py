@@ -4,6 +4,9 @@ Of transfers both sides are drawn, each where it ran: as wire and waiting where 
 one stretch, and where no more than a call was recorded as that call, or as the instant in which it began.
 """
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import polars as pl
 
 from nsysparse.analysis import DECODE, PREFILL
@@ -17,22 +20,21 @@ from nsysparse.wire import windows
 
 KINDS = (PREFILL, DECODE, "compute", "wire", "peer_wait", "transfer", "call")
 """What a mark may be: steps, compute of a device without steps, and transfers by what is known of them."""
-_COMPUTE, _WIRE, _WAIT, _TRANSFER, _CALL = KINDS[2:]
-LANES = ("steps", "compute", "sends", "receives", "transfers")
+COMPUTE, _WIRE, _WAIT, _TRANSFER, _CALL = KINDS[2:]
+LANES = ("steps", COMPUTE, "sends", "receives", "transfers")
 """What a device may have a lane for; the last is of transfers of which it is not known which way they go."""
 STRETCH = pl.Schema({
-    "trace_id": pl.Categorical(),
-    "gpu": pl.Categorical(),
-    "process": pl.Int64(),
-    "lane": pl.Categorical(),
-    "kind": pl.Categorical(),
-    "start_ns": pl.Int64(),
-    "end_ns": pl.Int64(),
-    "request_id": pl.Categorical(),
+    "trace_id": pl.String,
+    "gpu": pl.String,
+    "process": pl.Int64,
+    "lane": pl.String,
+    "kind": pl.String,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "request_id": pl.String,
 })  # fmt: skip
 """The columns of what is drawn: `gpu` is null where no device is known, `process` only told there; `lane` is one of
-`LANES`, `kind` of `KINDS`; times are null where none is known; `request_id` unless it is one request's alone. A run has
-millions of these, and few names, so that names are categories."""
+`LANES`, `kind` of `KINDS`; times are null where none is known; `request_id` unless it is one request's alone."""
 _UNIT = ["trace_id", "unit"]
 _PLACE = ["trace_id", "gpu", "process", "lane"]
 _FACTS = (
@@ -41,24 +43,60 @@ _FACTS = (
 )  # fmt: skip
 
 
+class Computing(NamedTuple):
+    """When compute ran on a device: there can be ten million stretches, so they stand apart.
+
+    Attributes:
+        trace_id: The trace.
+        gpu: The device.
+        times: `start_ns` and `end_ns` of stretches in order that do not touch, on the trace's own clock.
+    """
+
+    trace_id: str
+    gpu: str
+    times: pl.DataFrame
+
+
 def stretches(measured: Measured, journeys: Journeys, met: pl.DataFrame) -> pl.DataFrame:
-    """All that there is to draw, in no particular order.
+    """All that there is to draw but compute, in no particular order.
 
     Args:
         measured: Transfers of any purpose; those that count are drawn, but for copies to the own rank.
-        journeys: Steps, the requests that they hold, and compute.
+        journeys: Steps, and the requests that they hold.
         met: From `exchanges`, over all transfers.
 
     Returns:
         Columns of `STRETCH`.
     """
-    names = pl.DataFrame(
+    steps = _steps(journeys, _names(measured, journeys))
+    return pl.concat([steps, _transfers(measured, met)])
+
+
+def computing(measured: Measured, journeys: Journeys, drawn: pl.DataFrame) -> Iterator[Computing]:
+    """Compute of the devices of which no step is drawn.
+
+    Args:
+        measured: Transfers, which name devices.
+        journeys: When compute ran.
+        drawn: From `stretches`.
+    """
+    steps = drawn.filter(pl.col("lane") == "steps").select("trace_id", "gpu").unique()
+    stepful = set(steps.iter_rows())
+    names = {(trace, device): gpu for trace, device, gpu in _names(measured, journeys).iter_rows()}
+    for (trace, device), rows in journeys.compute.partition_by(OF_DEVICE, as_dict=True).items():
+        ran = rows.select("start_ns", "end_ns").filter(pl.col("end_ns") > pl.col("start_ns"))
+        gpu = names.get((trace, device))
+        if gpu is not None and ran.height and (trace, gpu) not in stepful:
+            yield Computing(str(trace), gpu, ran)
+
+
+def _names(measured: Measured, journeys: Journeys) -> pl.DataFrame:
+    """What each device is called: `trace_id`, `device`, `gpu`."""
+    return pl.DataFrame(
         [(each.trace_id, each.key, each.gpu) for each in devices(measured.transfers, journeys.work)],
         schema=dict.fromkeys((*OF_DEVICE, "gpu"), pl.String),
         orient="row",
     )
-    steps = _steps(journeys, names)
-    return pl.concat([steps, _compute(journeys, names, steps), _transfers(measured, met)])
 
 
 def _steps(journeys: Journeys, names: pl.DataFrame) -> pl.DataFrame:
@@ -69,21 +107,6 @@ def _steps(journeys: Journeys, names: pl.DataFrame) -> pl.DataFrame:
     single = journeys.held.filter(pl.len().over("step_id") == 1)
     both = pl.concat([ran.select(columns), host.select(columns)]).join(single, on="step_id", how="left")
     return _drawn(both.with_columns(lane=pl.lit("steps"), kind="phase"))
-
-
-def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Compute of the devices of which no step is known; trace by trace, for it may be most of what is kept of a run."""
-    stepping = steps.select("trace_id", "gpu").unique().cast(pl.String)
-    stepless = names.join(stepping, on=["trace_id", "gpu"], how="anti")
-    found = [pl.DataFrame(schema=STRETCH)]
-    for (trace,), devices_of in stepless.group_by("trace_id", maintain_order=True):
-        ran = journeys.compute.filter(pl.col("end_ns") > pl.col("start_ns"), trace_id=trace).cast(
-            dict.fromkeys(OF_DEVICE, pl.String)
-        )
-        found.append(
-            _drawn(ran.join(devices_of, on=OF_DEVICE).with_columns(lane=pl.lit("compute"), kind=pl.lit(_COMPUTE)))
-        )
-    return pl.concat(found)
 
 
 def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:

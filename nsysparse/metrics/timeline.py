@@ -1,6 +1,7 @@
 """What happened when, on one axis: the stretches of all traces on one clock, in lanes, at several levels of detail."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -8,16 +9,22 @@ from nsysparse.analysis import Lane, Timeline, TimelineLevel, Undrawn
 from nsysparse.clocks import Clocks, Offset
 from nsysparse.frames import pid
 from nsysparse.metrics.levels import MARK, levels
-from nsysparse.metrics.marks import KINDS, LANES
+from nsysparse.metrics.marks import COMPUTE, KINDS, LANES, STRETCH, Computing
 from nsysparse.metrics.rates import UNKNOWN_END
 
 MOST_LANES = 2_000
 """More are not drawn: each keeps marks of its own at every level."""
 NO_TIME, CLOCK, TOO_MANY = "no-time", "clock", "lanes"
-_PLACE, _NAMES = ["trace_id", "gpu", "process", "lane"], ["trace_id", "gpu", "lane"]
+_PLACE = ["trace_id", "gpu", "process", "lane"]
 
 
-def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], requests: Sequence[str]) -> Timeline | None:
+def timeline(
+    found: pl.DataFrame,
+    clocks: Clocks,
+    traces: Sequence[str],
+    requests: Sequence[str],
+    computing: Sequence[Computing] = (),
+) -> Timeline | None:
     """Lanes and levels of marks on the clock with which most stretches can be aligned, of equal ones the first.
 
     Args:
@@ -25,34 +32,65 @@ def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], request
         clocks: Of all traces.
         traces: Their ids, in order.
         requests: Ids of requests, in the order of the analysis.
+        computing: From `computing`; a device at most once.
 
     Returns:
         None where no stretch has a time.
     """
     timed = found.drop_nulls(["start_ns", "end_ns"])
-    if timed.is_empty():
+    if timed.is_empty() and not computing:
         return None
-    order = [*traces, *sorted(set(found["trace_id"].unique()) - set(traces))]
-    offsets = _offsets(timed, clocks, order)
-    places = _places(timed.filter(pl.col("trace_id").is_in(list(offsets))), order)
-    # One trace after the other: of the names in every row, which weigh most, no copy of the whole run is made.
-    parts, late = [], [timed.clear()]
-    for trace, offset in offsets.items():
-        rows = timed.filter(trace_id=trace).join(places, on=_PLACE, nulls_equal=True)
-        drawn = _on_base(rows.filter(pl.col("place") < MOST_LANES), offset)
-        late.append(rows.filter(pl.col("place") >= MOST_LANES).select(timed.columns))
-        parts.append(
-            drawn.join(_numbers(request_id=requests), on="request_id", how="left")
-            .join(_numbers(kind=KINDS), on="kind")
-            .select("start_ns", "end_ns", lane="place", kind="number_of_kind", request="number_of_request_id")
+    counts = Counter(dict(timed.group_by("trace_id").len().iter_rows()))
+    for each in computing:
+        counts[each.trace_id] += each.times.height
+    order = [*traces, *sorted({*found["trace_id"].unique(), *counts} - set(traces))]
+    offsets = _offsets(counts, clocks, order)
+    on_base = [_on_base(rows, offsets[trace]) for trace, rows in _by_trace(timed) if trace in offsets]
+    aligned = pl.concat([timed.clear(), *on_base])
+    busy = {
+        (each.trace_id, each.gpu): _on_base(each.times, offsets[each.trace_id])
+        for each in computing
+        if each.trace_id in offsets
+    }
+    places = _places(pl.concat([aligned.select(_PLACE), *(_lane_of(*device) for device in busy)]), order)
+    shown = places.head(MOST_LANES)
+    drawn = aligned.join(shown, on=_PLACE, nulls_equal=True)
+    compute_lanes = shown.filter(lane=COMPUTE).select("trace_id", "gpu", "place")
+    lanes = {(trace, gpu): place for trace, gpu, place in compute_lanes.iter_rows() if (trace, gpu) in busy}
+    ends = [drawn, *(busy[device] for device in lanes)]
+    origin, end = (
+        pl.concat([each.select("start_ns", "end_ns") for each in ends])
+        .select(low=pl.col("start_ns").min(), high=pl.col("end_ns").max())
+        .row(0)
+    )
+    marks = (
+        drawn.join(_numbers(request_id=requests), on="request_id", how="left")
+        .join(_numbers(kind=KINDS), on="kind")
+        .select("start_ns", "end_ns", lane="place", kind="number_of_kind", request="number_of_request_id")
+        .with_columns(pl.col("start_ns", "end_ns") - origin)
+    )
+
+    def compute_marks(device: tuple[str, str]) -> pl.DataFrame:
+        return (
+            busy[device]
+            .select(
+                pl.col("start_ns", "end_ns") - origin,
+                lane=pl.lit(lanes[device], pl.UInt32),
+                kind=pl.lit(KINDS.index(COMPUTE), pl.UInt32),
+                request=pl.lit(None, pl.UInt32),
+            )
+            .select(marks.columns)
         )
-    marks = pl.concat(parts)
-    origin, end = marks.select(low=pl.col("start_ns").min(), high=pl.col("end_ns").max()).row(0)
-    marks = marks.with_columns(pl.col("start_ns", "end_ns") - origin)
+
+    late = aligned.join(places.slice(MOST_LANES), on=_PLACE, nulls_equal=True)
+    unplaced = Counter(dict(late.group_by("trace_id").len().iter_rows()))
+    for (trace, gpu), times in busy.items():
+        unplaced[trace] += 0 if (trace, gpu) in lanes else times.height
+    untimed = found.filter(pl.col("start_ns").is_null() | pl.col("end_ns").is_null())
     undrawn = [
-        *_undrawn(found.filter(pl.col("start_ns").is_null() | pl.col("end_ns").is_null()), NO_TIME),
-        *_undrawn(timed.filter(~pl.col("trace_id").is_in(list(offsets))), CLOCK),
-        *_undrawn(pl.concat(late), TOO_MANY),
+        *_undrawn(dict(untimed.group_by("trace_id").len().iter_rows()), NO_TIME),
+        *_undrawn({trace: count for trace, count in counts.items() if trace not in offsets}, CLOCK),
+        *_undrawn(unplaced, TOO_MANY),
     ]
     return Timeline(
         base=next(iter(offsets)),
@@ -64,15 +102,14 @@ def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], request
             for trace, name, lane in places.head(MOST_LANES).select("trace_id", "name", "lane").iter_rows()
         ),
         kinds=KINDS,
-        levels=tuple(_level(*each) for each in levels(marks)),
+        levels=tuple(_level(*each) for each in levels(marks, (compute_marks(device) for device in lanes))),
         marks_dropped=sum(each.count for each in undrawn),
         undrawn=tuple(sorted(undrawn, key=lambda each: (order.index(each.trace_id), each.reason))),
     )
 
 
-def _offsets(timed: pl.DataFrame, clocks: Clocks, order: Sequence[str]) -> dict[str, Offset]:
+def _offsets(counts: Mapping[str, int], clocks: Clocks, order: Sequence[str]) -> dict[str, Offset]:
     """The base, and then the other traces that can be aligned with it, each with its offset."""
-    counts = dict(timed.group_by("trace_id").len().iter_rows())
     there = [trace for trace in order if trace in counts]
     best: dict[str, Offset] = {}
     for base in there:
@@ -90,6 +127,10 @@ def _on_base(rows: pl.DataFrame, offset: Offset) -> pl.DataFrame:
     return rows.with_columns(offset.expr_to_base(pl.col(name)).alias(name) for name in ("start_ns", "end_ns"))
 
 
+def _by_trace(rows: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
+    return ((str(trace), part) for (trace,), part in rows.partition_by("trace_id", as_dict=True).items())
+
+
 def _places(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
     """Every lane with its `name` and its number `place`: by trace, devices by ordinal, processes, then by kind."""
     name = pl.coalesce("gpu", pl.concat_str(pl.lit("pid"), pid(pl.col("process"))), pl.lit(UNKNOWN_END))
@@ -97,25 +138,28 @@ def _places(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
     return (
         rows.select(_PLACE)
         .unique()
-        .cast(dict.fromkeys(_NAMES, pl.String))
         .with_columns(name=name)
         .sort(
             pl.col("trace_id").cast(pl.Enum(order)), ordinal, "name", "process", pl.col("lane").cast(pl.Enum(LANES)),
             nulls_last=True,
         )
         .with_row_index("place")
-        .cast(dict.fromkeys(_NAMES, pl.Categorical))
     )  # fmt: skip
 
 
 def _numbers(**names: Sequence[str]) -> pl.DataFrame:
     """The number of each name in a list of distinct ones."""
     ((column, values),) = names.items()
-    return pl.DataFrame({column: pl.Series(values, dtype=pl.Categorical)}).with_row_index(f"number_of_{column}")
+    return pl.DataFrame({column: pl.Series(values, dtype=pl.String)}).with_row_index(f"number_of_{column}")
 
 
-def _undrawn(rows: pl.DataFrame, reason: str) -> list[Undrawn]:
-    return [Undrawn(trace, reason, count) for trace, count in rows.group_by("trace_id").len().iter_rows()]
+def _lane_of(trace: str, gpu: str) -> pl.DataFrame:
+    """The place where a device's compute is drawn."""
+    return pl.DataFrame([(trace, gpu, None, COMPUTE)], schema={name: STRETCH[name] for name in _PLACE}, orient="row")
+
+
+def _undrawn(counts: Mapping[str, int], reason: str) -> list[Undrawn]:
+    return [Undrawn(trace, reason, count) for trace, count in counts.items() if count]
 
 
 def _level(threshold: int, marks: pl.DataFrame) -> TimelineLevel:

@@ -1,15 +1,23 @@
 """Read when compute ran, for what transfers may hide behind."""
 
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
 import dataframely as dy
+import numpy as np
 import polars as pl
-import sqlalchemy as sa
 
 from nsysparse.frames import Compute, device_key, thread_process
-from nsysparse.intervals import merge
+from nsysparse.intervals import Ints, merge
 from nsysparse.source import schema
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
+from nsysparse.source.kernel_names import KERNEL_NAMES, has_name
+from nsysparse.source.scan import Keep
 from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
+
+_PLACE = ["device_id", "process"]
 
 
 def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame) -> dy.DataFrame[Compute]:
@@ -24,31 +32,68 @@ def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.Data
     Returns:
         Intervals merged at once: there can be millions of kernels. Nothing else of these is read.
     """
-    schema_ = Compute.create_empty().schema
     if work.height:
-        keyed = work.filter("is_compute")
+        ran = _busy(work.filter("is_compute"), ["device"])
     elif ops.is_empty() or not export.has(schema.KERNEL):
-        return Compute.validate(pl.DataFrame(schema=schema_))
+        return Compute.create_empty()
     else:
-        keyed = _times(export)
+        ran = _read(export)
     # A device without compute has an interval of no length: nothing is hidden there, which is not the same as unknown.
-    devices = pl.concat([ops.select(device=device_key()), work.select("device")]).unique()
-    parts = [devices.with_columns(start_ns=pl.lit(0, pl.Int64), end_ns=pl.lit(0, pl.Int64))]
-    for (device,), rows in keyed.group_by("device", maintain_order=True):
-        starts, ends = merge(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
-        parts.append(pl.DataFrame({"device": [device] * len(starts), "start_ns": starts, "end_ns": ends}))
-    merged = pl.concat(parts).sort("device", "start_ns", "end_ns").with_columns(trace_id=pl.lit(trace_id))
-    return Compute.validate(merged.select(list(schema_)))
+    devices = pl.concat([ops.select(device=device_key()), work.select("device")]).unique()["device"]
+    idle = [_Busy(device, *_NONE) for device in devices.to_list()]
+    lanes: dict[str, list[_Busy]] = {}
+    for each in [*idle, *ran]:
+        lanes.setdefault(str(each.key), []).append(each)
+    parts = [_rows(trace_id, device, lanes[device]) for device in sorted(lanes)]
+    return Compute.validate(pl.concat([Compute.create_empty(), *parts]))
 
 
-def _times(export: Export) -> pl.DataFrame:
-    """`device`, `start_ns` and `end_ns` of all kernels that are not NCCL's, and of graphs recorded whole."""
-    names = [name for name in ("demangledName", "shortName") if name in export.columns(schema.KERNEL.table)]
-    of_nccl = sa.or_(*(sa.column(name).in_(string_ids_like("%nccl%")) for name in names)) if names else sa.false()
-    rows = [export.read(schema.KERNEL_TIMES, where=sa.not_(of_nccl)), export.read(schema.GRAPH_TIMES)]
-    placed = pl.concat(rows).drop_nulls(["start_ns", "end_ns", "device_id"])
+class _Busy(NamedTuple):
+    """When something ran on a device, of a process or of all."""
+
+    key: object
+    starts: Ints
+    ends: Ints
+
+
+_NONE: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+def _rows(trace_id: str, device: str, parts: Sequence[_Busy]) -> pl.DataFrame:
+    """All intervals of a device, merged, after one of no length."""
+    starts, ends = merge(*(np.concatenate([each[edge] for each in parts]) for edge in (1, 2)))
+    names = {name: pl.lit(text).cast(pl.Categorical) for name, text in (("trace_id", trace_id), ("device", device))}
+    times = {name: np.concatenate([[0], values]) for name, values in (("start_ns", starts), ("end_ns", ends))}
+    return pl.DataFrame(times).sort("start_ns", "end_ns").select(**names, start_ns="start_ns", end_ns="end_ns")
+
+
+def _read(export: Export) -> list[_Busy]:
+    """When kernels that are not NCCL's, or graphs recorded whole, ran, by the key of their device."""
+    of_nccl = export.ids(string_ids_like("%nccl%"))
+    other = Keep(KERNEL_NAMES, lambda batch: ~has_name(batch, of_nccl))
+    kernels = export.scan(schema.KERNEL_TIMES, _placed, keep=other)
+    graphs = export.scan(schema.GRAPH_TIMES, _placed)
+    lanes: dict[Any, list[_Busy]] = {}
+    for each in chain.from_iterable([*kernels.parts, *graphs.parts]):
+        lanes.setdefault(each.key, []).append(each)
+    places = pl.DataFrame(list(lanes), schema=dict.fromkeys(_PLACE, pl.Int64), orient="row")
+    devices = with_gpu(export, places).select(*_PLACE, device=device_key())
+    named = {(row[0], row[1]): row[2] for row in devices.iter_rows()}
+    return [each._replace(key=named[place]) for place, found in lanes.items() for each in found]
+
+
+def _placed(batch: pl.DataFrame) -> list[_Busy]:
+    """When the sane rows of a batch ran, by device and process."""
     sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & (
         pl.col("end_ns") - pl.col("start_ns")
     ).is_between(1, LONGEST_NS)
-    known = placed.filter(sane).with_columns(process=thread_process(pl.col("global_pid")))
-    return with_gpu(export, known).with_columns(device=device_key())
+    known = batch.drop_nulls(["start_ns", "end_ns", "device_id"]).filter(sane)
+    return _busy(known.with_columns(process=thread_process(pl.col("global_pid"))), _PLACE)
+
+
+def _busy(rows: pl.DataFrame, place: list[str]) -> list[_Busy]:
+    """Rows merged by their place: those that follow each other at once are one interval."""
+    return [
+        _Busy(key if len(key) > 1 else key[0], *merge(lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy()))
+        for key, lane in rows.group_by(place, maintain_order=True)
+    ]
