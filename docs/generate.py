@@ -248,6 +248,8 @@ BETWEEN = (
 )
 _TYPES = {
     pl.String: "text",
+    pl.Categorical: "text",
+    pl.Enum: "text",
     pl.Boolean: "true/false",
     pl.Int64: "integer",
     pl.UInt32: "integer",
@@ -463,13 +465,12 @@ Every table that is read, with the exporter's names of its columns. Where a tabl
 the file is refused; an optional column that is missing reads as unknown. Counters, and the nodes of CUDA graphs, are
 left out where their tables lack a column. Nothing else of a file is read ([privacy](../explanation/privacy.md)).
 """
-# Columns of NVTX_EVENTS that are read for some names only, beside those of its spec.
+# Columns of NVTX_EVENTS of which values are read for some names only; of others, whether there are any.
+_NUMBERS = ("unsigned_value", "signed_value")
+_CARRIED = {name: theirs for name, (theirs, _) in schema.NVTX_CARRIED.columns.items() if name != schema.ROW}
 _NVTX_MORE: dict[str, tuple[str, Sequence[str]]] = {
-    "nccl": ("of NCCL's own rows", [theirs for theirs, _ in schema.NVTX_PAYLOAD_COLUMNS.values()]),
-    "nixl": (
-        "of NIXL's own rows",
-        [theirs for part in (schema.NVTX_PAYLOAD_COLUMNS, schema.NVTX_NUMBER_COLUMNS) for theirs, _ in part.values()],
-    ),
+    "nccl": ("of NCCL's own rows", [theirs for name, theirs in _CARRIED.items() if name not in _NUMBERS]),
+    "nixl": ("of NIXL's own rows", list(_CARRIED.values())),
 }
 
 
@@ -508,7 +509,7 @@ def _transport(transport: Transport) -> Iterator[str]:
 
 def _spec_row(table: str, specs: Sequence[TableSpec]) -> tuple[str, str, str]:
     required = {spec.columns[ours][0] for spec in specs for ours in spec.required}
-    named = list(dict.fromkeys(theirs for spec in specs for theirs, _ in spec.columns.values()))
+    named = list(dict.fromkeys(theirs for spec in specs for theirs, _ in spec.columns.values() if theirs))
     return (
         f"`{table}`", _codes([name for name in named if name in required]),
         _codes([name for name in named if name not in required]),

@@ -30,6 +30,8 @@ CONVENTIONS = (DECODE_FIRST, PREFILL_FIRST)
 PREFILL, DECODE, MIXED = "prefill", "decode", "mixed"
 ROLES = (PREFILL, DECODE, MIXED)
 """What a trace, a process or a transfer may be of."""
+READERS = ("auto", "pages", "sql")
+"""How whole tables are read: from the pages of the file wherever these tell all, from pages, or by SQL."""
 CLOCK_MODES = ("auto", "utc", "estimate", "none")
 """How clocks of several traces may be aligned; the first is the default."""
 UTC_ERROR_NS = 50_000_000

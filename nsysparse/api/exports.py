@@ -11,7 +11,7 @@ from nsysparse.analysis import (
     PURPOSES,
 )
 from nsysparse.api.options import Options, Progress, check, silent, trace_ids
-from nsysparse.api.reading import normalised, read
+from nsysparse.api.reading import access_of, normalised, read
 from nsysparse.api.running import is_read_here, read_each
 from nsysparse.api.study import study_traces
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
@@ -101,15 +101,16 @@ def rows_of(task: RowsTask) -> Iterable[pl.DataFrame]:
     Raises:
         InputError: The file cannot be used.
     """
+    access = access_of(task.asked)
     if task.frame == "nvtx_ranges":
-        spans = read_spans(task.path)
+        spans = read_spans(task.path, access)
         return (
             piece for ranges in spans.lanes for piece in project(task.trace_id, ranges, spans.labels, spans.launched)
         )
     if task.frame == "scopes":
-        trace, scopes, _ = read(task.path, task.trace_id, task.presets, all_gpu_work=True)
+        trace, scopes, _ = read(task.path, task.trace_id, task.presets, all_gpu_work=True, access=access)
         return [exported_scopes(_placed(trace, normalised(scopes, task.asked, Counter())))]
-    return [exported_gpu_ops(read_trace(task.path, task.trace_id, all_gpu_work=True).gpu_ops)]
+    return [exported_gpu_ops(read_trace(task.path, task.trace_id, all_gpu_work=True, access=access).gpu_ops)]
 
 
 def all_rows_of(task: RowsTask) -> list[pl.DataFrame]:

@@ -11,6 +11,7 @@ from nsysparse.analysis import (
     DEFAULT_PURPOSE,
     DEFAULT_THRESHOLD,
     PURPOSES,
+    READERS,
     ROLES,
     UTC_ERROR_NS,
 )
@@ -101,6 +102,8 @@ class Options:
         sources: What set a value, by its name in `Analysis.settings`, for the reader of a report: a file, a variable.
             A value that is none's is an option where it differs from the default.
         request_pattern: Finds the id of a request in the text of a range: its group `request`, else its first.
+        reader: How whole tables are read, one of `READERS`; the result is the same.
+        window_ns: From when to when events are read, on every trace's own clock; None where it is open.
         jobs: How many processes read traces, each one at a time; 1 is this one, `AS_MANY_AS_HELP` leaves it open. The
             processes import the main module, so a script that asks for several must keep its own work under
             `if __name__ == "__main__":`.
@@ -130,6 +133,8 @@ class Options:
     presets: tuple[str, ...] = ()
     request_pattern: str | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
+    reader: str = READERS[0]
+    window_ns: tuple[int | None, int | None] | None = None
     jobs: int = 1
     scheduler: str | None = None
     is_lenient: bool = False
@@ -147,7 +152,11 @@ def check(asked: Options) -> None:
     """Refuse, before anything is read, what no trace could make good."""
     if asked.purpose not in PURPOSES:
         raise InputError(f"There is no purpose {asked.purpose!r}.", f"Purposes are {', '.join(PURPOSES)}.")
-    for name, value, known in (("--ttft", asked.ttft, CONVENTIONS), ("--clock", asked.clock, CLOCK_MODES)):
+    for name, value, known in (
+        ("--ttft", asked.ttft, CONVENTIONS),
+        ("--clock", asked.clock, CLOCK_MODES),
+        ("--reader", asked.reader, READERS),
+    ):
         if value is not None and value not in known:
             raise UsageError(f"{name} {value}: there is no such way.", f"Say {' or '.join(known)}.")
     if asked.scheduler is not None and asked.jobs > 1:

@@ -13,7 +13,7 @@ import polars as pl
 from nsysparse.analysis import DECODE, TraceFacts
 from nsysparse.anchor import Anchor
 from nsysparse.api.options import Options
-from nsysparse.api.reading import announcements, find_standing, normalised, numbering, read
+from nsysparse.api.reading import access_of, announcements, find_standing, normalised, numbering, read
 from nsysparse.arrivals import arrivals
 from nsysparse.attribution import annotate
 from nsysparse.metrics.devices import OF_DEVICE, placed
@@ -107,7 +107,9 @@ def read_part(task: Task) -> Part:
         InputError: The file cannot be used.
     """
     asked, anomalies = task.asked, Counter[str]()
-    trace, recorded, heard = read(task.path, task.trace_id, task.presets, all_gpu_work=False, engine=True)
+    trace, recorded, heard = read(
+        task.path, task.trace_id, task.presets, all_gpu_work=False, engine=True, access=access_of(asked)
+    )
     scopes = normalised(recorded, asked, anomalies)
     numbered = numbering(find_standing(trace, scopes, anomalies, asked), 0)
     anomalies["groups-on-several-devices"] += numbered.filter(pl.col("device_count") > 1).height

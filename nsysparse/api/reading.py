@@ -16,6 +16,7 @@ from nsysparse.shares import request_id
 from nsysparse.source.export import Access
 from nsysparse.source.extract import read_trace
 from nsysparse.source.trace import Trace
+from nsysparse.source.window import Window
 from nsysparse.steps import tells_steps
 from nsysparse.transports import find_all
 from nsysparse.transports.nccl import with_buffers
@@ -51,6 +52,11 @@ def read(
         steps=lambda labels: engine and tells_steps(labels, rules_of(heard[0])),
     )
     return trace, find_scopes(trace, rules_of(heard[0])), heard[0]
+
+
+def access_of(asked: Options) -> Access:
+    """How the files of a run are read."""
+    return Access(asked.reader, None if asked.window_ns is None else Window(*asked.window_ns))
 
 
 def find_standing(

@@ -27,6 +27,7 @@ from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
 from nsysparse.metrics.warnings import unreadable
 from nsysparse.paths import find_paths, spans
+from nsysparse.source.window import Window
 from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.dtypes import default_type
 from nsysparse.theory.practical import with_measured
@@ -145,7 +146,7 @@ def _settings(asked: Options, study: Study, model: Model | None, known: Referenc
         "roles": if_given("roles", ", ".join(f"{name}={role}" for name, role in sorted(asked.roles.items())) or None),
         "layers": if_given("layers", asked.layers),
         "nccl_buffsize": of("nccl_buffsize", buffer, given=asked.nccl_buffsize is not None),
-        "time_range": Setting(None, "not in this version"),
+        "time_range": if_given("time_range", None if asked.window_ns is None else Window(*asked.window_ns).shown),
         "ttft": study.convention,
         "clock": of("clock", asked.clock, given=asked.clock != CLOCK_MODES[0]),
         "utc_error_ms": of("utc_error_ms", asked.utc_error_ns / NS_PER_MS, given=asked.utc_error_ns != UTC_ERROR_NS),

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 from click.core import ParameterSource
 
-from nsysparse.analysis import CLOCK_MODES, CONVENTIONS, DEFAULT_THRESHOLD, UTC_ERROR_NS
+from nsysparse.analysis import CLOCK_MODES, CONVENTIONS, DEFAULT_THRESHOLD, READERS, UTC_ERROR_NS
 from nsysparse.cli.numbers import band_ns, nanoseconds, part_of_one
 from nsysparse.cli.settings import LINES, config_files, sources
+from nsysparse.cli.time_range import time_range_ns
 from nsysparse.errors import UsageError
 from nsysparse.units import NS_PER_MS
 
@@ -29,6 +30,8 @@ class StudyArguments(TypedDict):
     request_pattern: str | None
     clock: str
     utc_error: str | None
+    time_range: str | None
+    reader: str
     jobs: int | None
     scheduler: str | None
 
@@ -112,6 +115,20 @@ def study_options(function: Callable[..., None]) -> Callable[..., None]:
         metavar="MS",
         help="How far the UTC of two hosts may be apart; default 50, as NTP may be. With PTP say for instance 0.1.",
     )
+    time_range = click.option(
+        "--time-range",
+        metavar="A..B",
+        help="Read only what overlaps this time of every trace's own clock: 1.5s..2.25s, 800ms.. (ns, us, ms, s, m)."
+        " What began before may be missing, so less is proven than of the whole.",
+    )
+    reader = click.option(
+        "--reader",
+        type=click.Choice(READERS),
+        default=READERS[0],
+        show_default=True,
+        help="How whole tables are read: from the pages of the file, by SQL, or (auto) from pages where they tell all."
+        " The result is the same.",
+    )
     jobs = click.option(
         "--jobs",
         type=click.IntRange(1, 4096),
@@ -126,7 +143,7 @@ def study_options(function: Callable[..., None]) -> Callable[..., None]:
         " same paths (docs/how-to/many-ranks.md).",
     )
     known = (layers, nccl_buffsize, role, preset_option, request_pattern, normalize, overlap, clock, utc_error)
-    for option in reversed((*known, jobs, scheduler)):
+    for option in reversed((*known, time_range, reader, jobs, scheduler)):
         function = option(function)
     return function
 
@@ -222,6 +239,8 @@ def options_of(purpose: str, *, is_lenient: bool = False, **arguments: Unpack[An
         clock=arguments["clock"],
         utc_error_ns=UTC_ERROR_NS if error is None else nanoseconds("--utc-error", error, NS_PER_MS, example="0.1"),
         sources={_SETTINGS.get(name, name): source for name, source in sources().items()},
+        reader=arguments["reader"],
+        window_ns=None if arguments["time_range"] is None else time_range_ns(arguments["time_range"]),
         jobs=jobs or AS_MANY_AS_HELP,
         scheduler=scheduler,
         is_lenient=is_lenient,

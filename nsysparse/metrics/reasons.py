@@ -121,7 +121,7 @@ RULES = (
          "--normalize-request REGEX"),
     Rule("/settings/roles/value", NEEDS_OPTION, "the traces themselves tell their roles, or nothing does", _ROLE_FIX),
     Rule("/settings/request_pattern/value", NEEDS_OPTION, "only presets name requests", "--request-pattern REGEX"),
-    Rule("/settings/time_range/value", NOT_MEASURED, "not an option of this version"),
+    Rule("/settings/time_range/value", NEEDS_OPTION, "all of the recording is read", "--time-range A..B"),
     Rule("/settings/ttft/value", NEEDS_OPTION, _NO_CONVENTION, _TTFT_FIX),
     Rule("/totals/bytes", NOT_RECORDED, capability="nccl_sizes"),
     Rule("/totals/bytes_known_share", NOT_APPLICABLE, "there is no movement to know the bytes of"),

@@ -11,6 +11,7 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
+from nsysparse.analysis import READERS
 from nsysparse.errors import InputError, NotAnExport
 from nsysparse.pages import Damaged, NotCovered
 from nsysparse.source import schema
@@ -23,10 +24,8 @@ from nsysparse.source.sql_rows import SqlRows
 from nsysparse.source.usable import MAX_BYTES
 from nsysparse.source.window import Window
 
-AUTO, PAGES, SQL = "auto", "pages", "sql"
+AUTO, PAGES, SQL = READERS
 _EDGES = frozenset({"start_ns", "end_ns"})
-READERS = (AUTO, PAGES, SQL)
-"""How whole tables are read: from the pages of the file, by SQL, or from pages wherever these tell all."""
 IDS_PER_QUERY = 10_000
 
 

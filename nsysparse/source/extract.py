@@ -10,6 +10,7 @@ from pathlib import Path
 import dataframely as dy
 import polars as pl
 
+from nsysparse.errors import InputError
 from nsysparse.filenames import shown_name
 from nsysparse.frames import Labels, Ranges, Work
 from nsysparse.source import nccl_domain, nixl_domain, schema
@@ -20,6 +21,7 @@ from nsysparse.source.compute import read_compute
 from nsysparse.source.counters import read_counters
 from nsysparse.source.devices import read_gpus
 from nsysparse.source.export import Access, Export
+from nsysparse.source.extent import extent
 from nsysparse.source.gpu_work import read_gpu_ops
 from nsysparse.source.graph_nodes import read_graph_nodes
 from nsysparse.source.nccl_trace import is_traced, read_nccl_trace
@@ -27,6 +29,7 @@ from nsysparse.source.nvtx import read_events
 from nsysparse.source.ranges import in_order, until
 from nsysparse.source.trace import Trace
 from nsysparse.source.ucp import read_ucp
+from nsysparse.source.window import Window
 from nsysparse.source.work import read_work
 
 Wanted = Callable[[pl.DataFrame], bool]
@@ -78,6 +81,8 @@ def read_trace(
         labels, threads, found = _ranges(export, speaking, _as_int(duration), anomalies, everything=all_ranges)
         local = all_gpu_work or local_copies(labels)
         ops = read_gpu_ops(export, trace_id, anomalies, everything=all_gpu_work, local_copies=local)
+        if export.window is not None and not threads and ops.is_empty():
+            raise _nothing_in(export.window, path, extent(path))
         ranges = until(found, _as_int(ops["end_ns"].max()))
         payloads = read_payloads(export, ranges, labels, anomalies)
         nccl_ops = read_nccl_trace(ranges, labels, anomalies)
@@ -128,6 +133,12 @@ def _ranges(
         events.owners,
         in_order(events, read_carried(export, events, kept), told, kept, ends, anomalies),
     )
+
+
+def _nothing_in(window: Window, path: Path, known: tuple[int, int] | None) -> InputError:
+    """That nothing happened in the time that was asked for, and when something did."""
+    when = "it has no events at all" if known is None else f"its events are from {Window(*known).shown}"
+    return InputError(f"{path.name}: nothing was recorded in {window.shown}; {when}.", "Ask for a part of that.")
 
 
 def _of_transports() -> pl.Expr:
