@@ -12,12 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from nsysparse.frames import NvtxRanges, pid, thread_process, tid
+from nsysparse.frames import THREAD_BITS, NvtxRanges, pid, thread_process, tid
 from nsysparse.intervals import Ints, monotone_chains, never_falls, open_around, run_extremes
-from nsysparse.source.launched import THREAD_BITS, Lane, Launched, of_frame
+from nsysparse.source.launched import Lane, Launched, of_frame
 
 _LATEST, _EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
-_NONE: Ints = np.zeros(0, dtype=np.int64)
 PIECE = 1 << 15
 """Rows of a piece: small enough to stay in the cache while they are written."""
 

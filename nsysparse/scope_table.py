@@ -1,6 +1,6 @@
 """Ranges and what presets say of them, each text once: ten million ranges have a few thousand texts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import polars as pl
 
@@ -49,6 +49,12 @@ class ScopeTable:
     def with_words(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> "ScopeTable":
         """The same ranges with other words: `change` gets these and keeps `label_id`."""
         return ScopeTable(self._ranges, change(self._words))
+
+    def only(self, kinds: Collection[str]) -> "ScopeTable":
+        """The ranges and marks of these kinds alone, with the words of their labels alone."""
+        words = self._words.filter(pl.col("kind").is_in(list(kinds)))
+        ranges = self._ranges.join(words, on="label_id", how="semi", maintain_order="left")
+        return ScopeTable(ranges, words.join(ranges, on="label_id", how="semi", maintain_order="left"))
 
     def _beside(self, names: list[str]) -> pl.DataFrame:
         """The ranges with those of these columns that stand with the texts."""

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from nsysparse.api.looking import inspect as inspect
     from nsysparse.api.looking import prompt_lengths as prompt_lengths
     from nsysparse.api.options import AFTER_READING as AFTER_READING
+    from nsysparse.api.options import AS_MANY_AS_HELP as AS_MANY_AS_HELP
     from nsysparse.api.options import Options as Options
     from nsysparse.api.options import Progress as Progress
     from nsysparse.api.options import Stage as Stage
+    from nsysparse.api.options import Unreadable as Unreadable
     from nsysparse.api.options import trace_ids as trace_ids
     from nsysparse.api.reports import analyse as analyse
     from nsysparse.api.study import Study as Study
@@ -26,10 +28,12 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AFTER_READING": "options",
+    "AS_MANY_AS_HELP": "options",
     "Options": "options",
     "Progress": "options",
     "Stage": "options",
     "Study": "study",
+    "Unreadable": "options",
     "analyse": "reports",
     "analyse_run": "comparing",
     "check_preset": "looking",

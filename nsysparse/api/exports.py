@@ -1,7 +1,8 @@
 """One frame over all exports, for other tools."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -9,8 +10,9 @@ import polars as pl
 from nsysparse.analysis import (
     PURPOSES,
 )
-from nsysparse.api.options import Options, Progress, check, each_file, silent
+from nsysparse.api.options import Options, Progress, check, silent, trace_ids
 from nsysparse.api.reading import normalised, read
+from nsysparse.api.running import is_read_here, read_each
 from nsysparse.api.study import study_traces
 from nsysparse.exchanges import as_timed, exchanges, of_transfers
 from nsysparse.frames import exported_gpu_ops, exported_scopes, exported_transfers
@@ -67,23 +69,52 @@ def export_pieces(
             yield study.shares.join(wanted, on="transfer_id", how="semi", maintain_order="left")
         return
     presets = load(asked.presets, asked.request_pattern)
-    for path, trace_id in each_file(paths, progress):
-        yield from _of_trace(path, trace_id, frame, presets, asked)
+    tasks = [
+        RowsTask(path, trace_id, frame, presets, asked) for path, trace_id in zip(paths, trace_ids(paths), strict=True)
+    ]
+    for pieces in read_each(rows_of if is_read_here(tasks, asked) else all_rows_of, tasks, asked, progress):
+        yield from pieces
 
 
-def _of_trace(
-    path: Path, trace_id: str, frame: str, presets: tuple[Preset, ...], asked: Options
-) -> Iterator[pl.DataFrame]:
-    """The rows of one trace; of the one before nothing is held any more."""
-    if frame == "nvtx_ranges":
-        spans = read_spans(path)
-        for ranges in spans.lanes:
-            yield from project(trace_id, ranges, spans.labels, spans.launched)
-    elif frame == "scopes":
-        trace, scopes, _ = read(path, trace_id, presets, all_gpu_work=True)
-        yield exported_scopes(_placed(trace, normalised(scopes, asked, Counter())))
-    else:
-        yield exported_gpu_ops(read_trace(path, trace_id, all_gpu_work=True).gpu_ops)
+@dataclass(frozen=True, slots=True)
+class RowsTask:
+    """A frame of one trace to make.
+
+    Attributes:
+        path: The export.
+        trace_id: Its name in the run.
+        frame: nvtx_ranges, scopes or gpu_ops.
+        presets: Those that may speak, strongest first; for scopes.
+        asked: What is known beside the traces.
+    """
+
+    path: Path
+    trace_id: str
+    frame: str
+    presets: tuple[Preset, ...]
+    asked: Options
+
+
+def rows_of(task: RowsTask) -> Iterable[pl.DataFrame]:
+    """The rows of one trace, which is read now, while pieces are made as they are asked for.
+
+    Raises:
+        InputError: The file cannot be used.
+    """
+    if task.frame == "nvtx_ranges":
+        spans = read_spans(task.path)
+        return (
+            piece for ranges in spans.lanes for piece in project(task.trace_id, ranges, spans.labels, spans.launched)
+        )
+    if task.frame == "scopes":
+        trace, scopes, _ = read(task.path, task.trace_id, task.presets, all_gpu_work=True)
+        return [exported_scopes(_placed(trace, normalised(scopes, task.asked, Counter())))]
+    return [exported_gpu_ops(read_trace(task.path, task.trace_id, all_gpu_work=True).gpu_ops)]
+
+
+def all_rows_of(task: RowsTask) -> list[pl.DataFrame]:
+    """The same with all pieces made, so that they cross between processes; errors likewise."""
+    return list(rows_of(task))
 
 
 def _placed(trace: Trace, scopes: ScopeTable) -> pl.DataFrame:

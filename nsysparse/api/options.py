@@ -20,6 +20,8 @@ from nsysparse.filenames import shown_name
 Progress = Callable[[str], None]
 """Is told what is being done, for people who wait: a text, which is a `Stage` where it is known how far that is."""
 OPTION, DEFAULT = "option", "default"
+AS_MANY_AS_HELP = 0
+"""Of processes that read traces: as files, cores and memory allow, one where more are not worth their start."""
 AFTER_READING = 3
 """Stages of a report after its files are read: pairing, metrics, writing."""
 
@@ -35,6 +37,22 @@ class Stage(str):
         """The text that a listener who wants no more is told."""
         made = super().__new__(cls, text)
         made.done, made.of = done, of
+        return made
+
+
+class Unreadable(str):
+    """That one of several files cannot be read, for people to be told at once: a text, with the `error` that says why.
+
+    The rest is read all the same.
+    """
+
+    __slots__ = ("error",)
+    error: InputError
+
+    def __new__(cls, error: InputError) -> Self:
+        """The text that a listener who wants no more is told."""
+        made = super().__new__(cls, error.message)
+        made.error = error
         return made
 
 
@@ -83,6 +101,11 @@ class Options:
         sources: What set a value, by its name in `Analysis.settings`, for the reader of a report: a file, a variable.
             A value that is none's is an option where it differs from the default.
         request_pattern: Finds the id of a request in the text of a range: its group `request`, else its first.
+        jobs: How many processes read traces, each one at a time; 1 is this one, `AS_MANY_AS_HELP` leaves it open. The
+            processes import the main module, so a script that asks for several must keep its own work under
+            `if __name__ == "__main__":`.
+        scheduler: Address of a Dask scheduler whose workers read the traces instead.
+        is_lenient: Whether a file that cannot be read is left out, and said to be, while another one can.
     """
 
     link: str | None = None
@@ -107,6 +130,9 @@ class Options:
     presets: tuple[str, ...] = ()
     request_pattern: str | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
+    jobs: int = 1
+    scheduler: str | None = None
+    is_lenient: bool = False
 
     def source(self, name: str, *, given: bool) -> str:
         """Where the setting of that name came from; `given` is whether it is other than what it is by default."""
@@ -124,6 +150,8 @@ def check(asked: Options) -> None:
     for name, value, known in (("--ttft", asked.ttft, CONVENTIONS), ("--clock", asked.clock, CLOCK_MODES)):
         if value is not None and value not in known:
             raise UsageError(f"{name} {value}: there is no such way.", f"Say {' or '.join(known)}.")
+    if asked.scheduler is not None and asked.jobs > 1:
+        raise UsageError("--jobs and --scheduler: a cluster has its own number of workers.", "Leave one out.")
     if not 0 < asked.threshold < 1:
         raise UsageError(f"--threshold {asked.threshold:g}: is no share between 0 and 1.", "Say for instance 0.2.")
     if asked.normalize_request is not None:

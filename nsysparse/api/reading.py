@@ -69,7 +69,7 @@ def _surroundings(found: pl.DataFrame, trace: Trace, scopes: ScopeTable) -> Surr
     return Surroundings(
         other=enclosing(found, scopes, "purpose").filter(pl.col("purpose") == "other")["transfer_id"],
         within=enclosing(found, scopes, "purpose", silent=beside).select("transfer_id", "scope_id"),
-        threads=trace.threads,
+        threads=pl.Series(trace.threads, dtype=pl.Int64),
         issuing=issuing(found, trace),
     )
 

@@ -1,6 +1,7 @@
 """The whole analysis of a run: metrics over a study, with what was asked and assumed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -13,9 +14,9 @@ from nsysparse.analysis import (
     Analysis,
     Notice,
     Setting,
-    TraceFacts,
 )
 from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, silent
+from nsysparse.api.part import Part
 from nsysparse.api.study import Study, study_traces
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, shown_model
@@ -24,8 +25,8 @@ from nsysparse.measured.loader import read_measured
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
+from nsysparse.metrics.warnings import unreadable
 from nsysparse.paths import find_paths, spans
-from nsysparse.source.trace import Trace
 from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.dtypes import default_type
 from nsysparse.theory.practical import with_measured
@@ -56,12 +57,12 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     ceiling = None if asked.measured is None else read_measured(asked.measured)
     study = study_traces(paths, asked, progress)
     progress(Stage("computing metrics", len(paths) + 1, len(paths) + AFTER_READING))
-    facts = [_facts(trace, study.roles) for trace in study.traces]
+    facts = [trace.facts for trace in study.traces]
     gpus = [gpu.name for each in facts for gpu in each.gpus]
     known = references(asked.link, asked.peak_gb_s, asked.box, gpus, [each.trace_id for each in facts])
     if ceiling is not None and asked.measured is not None:
         known = with_measured(known, ceiling, asked.measured)
-    return assemble(
+    found = assemble(
         select(study.transfers, study.shares, asked.purpose, pl.concat([trace.counters for trace in study.traces])),
         facts,
         _journeys(study, asked.threshold),
@@ -71,6 +72,11 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
         as_served,
         known,
     )
+    if not study.unreadable:
+        return found
+    # It comes first: of many warnings some formats show only those.
+    missing = unreadable([shown_name(error.message) for error in study.unreadable])
+    return replace(found, warnings=(missing, *found.warnings))
 
 
 def _journeys(study: Study, threshold: float) -> Journeys:
@@ -92,22 +98,7 @@ def _journeys(study: Study, threshold: float) -> Journeys:
     )
 
 
-def _facts(trace: Trace, roles: Mapping[str, tuple[str | None, str | None]]) -> TraceFacts:
-    role, source = roles.get(trace.trace_id, (None, None))
-    return TraceFacts(
-        trace_id=trace.trace_id,
-        file=trace.file,
-        nsys_version=trace.nsys_version,
-        schema_version=trace.schema_version,
-        role=role,
-        role_source=source,
-        duration_ns=trace.duration_ns,
-        gpus=trace.gpus,
-        capabilities=trace.capabilities,
-    )
-
-
-def _notice(traces: Sequence[Trace]) -> Notice | None:
+def _notice(traces: Sequence[Part]) -> Notice | None:
     labels = sorted({trace.synthetic.removeprefix("synthetic: ") for trace in traces if trace.synthetic})
     return Notice("synthetic", "; ".join(labels)) if labels else None
 

@@ -13,6 +13,7 @@ from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of,
 from nsysparse.cli.place import format_for, is_terminal, stream
 from nsysparse.cli.settings import Configured, is_typed
 from nsysparse.cli.talk import progress, say, verbosity_options
+from nsysparse.cli.unread import Unread
 from nsysparse.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,10 +83,11 @@ def command(
 
     if frame and not is_typed("purpose"):
         purpose = None  # a frame is all there is, for holding against other tools, unless somebody asks for less
-    options = options_of(purpose or (DEFAULT_PURPOSE if metrics else "all"), **known)
+    options = options_of(purpose or (DEFAULT_PURPOSE if metrics else "all"), is_lenient=True, **known)
     target = None if output in (None, "-") else Path(str(output))
     shown = target is None and is_terminal()
-    with ExitStack() as stack, progress() as tell:
+    with ExitStack() as stack, progress() as bar:
+        tell = Unread(bar)
         paths = find_inputs(traces, stack)
         inputs = [*paths, *map(Path, traces), *files_of(options)]
         if frame is None:
@@ -97,6 +99,7 @@ def command(
         stream(fill, target, force=force)
     if target is not None:
         say(f"Wrote {what} to {target}")
+    tell.check(len(paths), "the export")
 
 
 def _check(frame: str | None, output_format: str | None, *, metrics: bool, per_request: bool) -> None:

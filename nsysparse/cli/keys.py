@@ -15,6 +15,8 @@ REFUSED: Mapping[str, str] = {
     "image_base_url": _OF_ONE_RUN,
     "force": "replaces a file, which is decided each time",
     "base": "names a run",
+    "jobs": "is of the machine that one run is on",
+    "scheduler": "names machines that get to run code for one run",
     "quiet": "says how much one run tells",
     "verbose": "says how much one run tells",
     "config": "names a file like this one",

@@ -29,6 +29,8 @@ class StudyArguments(TypedDict):
     request_pattern: str | None
     clock: str
     utc_error: str | None
+    jobs: int | None
+    scheduler: str | None
 
 
 class AnalysisArguments(StudyArguments):
@@ -110,7 +112,21 @@ def study_options(function: Callable[..., None]) -> Callable[..., None]:
         metavar="MS",
         help="How far the UTC of two hosts may be apart; default 50, as NTP may be. With PTP say for instance 0.1.",
     )
-    for option in (utc_error, clock, overlap, normalize, request_pattern, preset_option, role, nccl_buffsize, layers):
+    jobs = click.option(
+        "--jobs",
+        type=click.IntRange(1, 4096),
+        metavar="N",
+        help="So many processes read traces, each one at a time. Default: one where little is to be read, else as"
+        " files, cores and memory allow.",
+    )
+    scheduler = click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Read the traces on the workers of this Dask cluster, e.g. tcp://host:8786; they must see them under the"
+        " same paths (docs/how-to/many-ranks.md).",
+    )
+    known = (layers, nccl_buffsize, role, preset_option, request_pattern, normalize, overlap, clock, utc_error)
+    for option in reversed((*known, jobs, scheduler)):
         function = option(function)
     return function
 
@@ -168,9 +184,9 @@ def analysis_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def options_of(purpose: str, **arguments: Unpack[AnalysisArguments]) -> "Options":
-    """What a command was told, for `nsysparse.api`."""
-    from nsysparse.api import Options
+def options_of(purpose: str, *, is_lenient: bool = False, **arguments: Unpack[AnalysisArguments]) -> "Options":
+    """What a command was told, for `nsysparse.api`; `is_lenient`: it goes on where a file of several is unreadable."""
+    from nsysparse.api import AS_MANY_AS_HELP, Options
 
     roles: dict[str, str] = {}
     for each in arguments["role"]:
@@ -180,6 +196,9 @@ def options_of(purpose: str, **arguments: Unpack[AnalysisArguments]) -> "Options
         if roles.setdefault(name, role) != role:
             raise UsageError(f"--role {each}: {name} is given two roles.", "Leave one out, or say mixed.")
     step_ms, error = arguments["step_ms"], arguments["utc_error"]
+    scheduler, jobs = arguments["scheduler"], arguments["jobs"]
+    if scheduler is not None and jobs is not None:
+        raise UsageError("--jobs and --scheduler: a cluster has its own number of workers.", "Leave one out.")
     return Options(
         link=arguments["link"],
         peak_gb_s=arguments["peak_gb_s"],
@@ -203,6 +222,9 @@ def options_of(purpose: str, **arguments: Unpack[AnalysisArguments]) -> "Options
         clock=arguments["clock"],
         utc_error_ns=UTC_ERROR_NS if error is None else nanoseconds("--utc-error", error, NS_PER_MS, example="0.1"),
         sources={_SETTINGS.get(name, name): source for name, source in sources().items()},
+        jobs=jobs or AS_MANY_AS_HELP,
+        scheduler=scheduler,
+        is_lenient=is_lenient,
     )
 
 

@@ -15,6 +15,7 @@ from nsysparse.cli.place import check, format_for, write
 from nsysparse.cli.settings import Configured
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.cli.terminal import as_text
+from nsysparse.cli.unread import Unread
 from nsysparse.errors import UsageError
 from nsysparse.render import FORMATS
 
@@ -101,8 +102,9 @@ def command(
     from nsysparse.sections import build_summary
     from nsysparse.source.inputs import find_run
 
-    options = options_of(purpose, **known)
-    with ExitStack() as stack, progress() as tell:
+    options = options_of(purpose, is_lenient=True, **known)
+    with ExitStack() as stack, progress() as bar:
+        tell = Unread(bar)
         run = find_run(traces, stack)
         if run.is_saved:
             refuse_options(context, f"{run.paths[0].name} is a saved report, whose numbers stand")
@@ -120,6 +122,7 @@ def command(
     files: list[tuple[str | bytes, Path | None]] = [(each.content, each.path) for each in drawn]
     files.append((content, None if to_stdout else target))
     _write_all(files, summary, read, force=force)
+    tell.check(len(paths), "the report")
     if gate:
         fail_over_threshold(analysis)
 

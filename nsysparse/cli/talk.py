@@ -48,13 +48,17 @@ def explain(error: Exception) -> int:
     if _verbosity >= _TRACEBACKS:
         traceback.print_exception(error)
     if isinstance(error, NsysparseError):
-        click.echo(f"nsysparse: {_plain(error.message)}", err=True)
-        if error.hint:
-            click.echo(f"  {_plain(error.hint)}", err=True)
+        for line in _lines(error):
+            click.echo(line, err=True)
         return error.exit_code
     click.echo(f"nsysparse: internal error: {type(error).__name__}: {_plain(str(error))[:300]}", err=True)
     click.echo("  This is a bug. Run again with -vv for the traceback, and please report it.", err=True)
     return 1
+
+
+def _lines(error: NsysparseError) -> list[str]:
+    """What is wrong, and what to do."""
+    return [f"nsysparse: {_plain(error.message)}", *([f"  {_plain(error.hint)}"] if error.hint else [])]
 
 
 def say(text: str) -> None:
@@ -73,13 +77,14 @@ def murmur(text: str) -> None:
 def progress() -> Iterator[Callable[[str], None]]:
     """Yields a function that shows what is being done: a bar on a terminal, lines with `-v`, else nothing.
 
-    The bar fills where it is told a `Stage` (`nsysparse.api`), and is gone when the work is over, however it ends.
+    The bar fills where it is told a `Stage` (`nsysparse.api`), and is gone when the work is over, however it ends. That
+    a file is left out (`Unreadable`) is no progress but an error, and said at once in any case.
     """
     if _verbosity > 0:
-        yield say
+        yield _either(say, _say_line)
         return
     if _verbosity < 0 or not sys.stderr.isatty() or os.environ.get("TERM") in DUMB:
-        yield lambda _text: None
+        yield _either(lambda _text: None, _say_line)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -98,7 +103,28 @@ def progress() -> Iterator[Callable[[str], None]]:
             bar.update(task, description=_plain(text), completed=done, total=of)
             bar.refresh()
 
-        yield told
+        def above(line: str) -> None:
+            bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+        yield _either(told, above)
+
+
+def _either(told: Callable[[str], None], complain: Callable[[str], None]) -> Callable[[str], None]:
+    """Passes on what is done; of a file that is left out, the lines of its error."""
+
+    def passed(text: str) -> None:
+        error = getattr(text, "error", None)
+        if not isinstance(error, NsysparseError):
+            told(text)
+            return
+        for line in _lines(error):
+            complain(line)
+
+    return passed
+
+
+def _say_line(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _plain(text: str) -> str:

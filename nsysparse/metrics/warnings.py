@@ -1,9 +1,13 @@
 """Oddities that were seen and survived, in words. Every code a stage counts must be here (a test checks)."""
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from nsysparse.analysis import AnalysisWarning
 
+MOST_NAMED = 16
+"""Unreadable files that a warning names."""
 MESSAGES = {
     "annotated-bytes-differ": "annotations whose bytes differ from NCCL's own payload; the payload was used",
     "annotations-around-both-sides": "annotations around sends and receives alike, whose bytes fit neither",
@@ -91,6 +95,7 @@ MESSAGES = {
     "groups-on-several-devices": "transfers of groups whose kernels ran on several devices: which ran where is unknown",
     "told-by-time-alone": "movements whose layer or request --overlap-attribution took from what ran meanwhile: where"
     " sends lag behind the compute, that is the next layer",
+    "traces-unreadable": "files of this run that could not be read, so that no number here counts what is in them",
     "ucx-rows-with-impossible-times": "UCX operations that end before they start or last for days, left out",
     "ucx-rows-without-thread": "UCX operations without a thread, left out",
     "utc-contradicted": "pairs of traces whose transfers prove that UTC is further off than --utc-error says, though"
@@ -111,3 +116,16 @@ def warnings(anomalies: Counter[str]) -> tuple[AnalysisWarning, ...]:
     return tuple(
         AnalysisWarning(code, MESSAGES[code], anomalies[code]) for code in sorted(anomalies) if anomalies[code]
     )
+
+
+def unreadable(files: Sequence[str]) -> AnalysisWarning:
+    """That files are missing from all numbers.
+
+    Args:
+        files: Of each its name and why it could not be read, at least one.
+    """
+    anomalies = Counter[str]()
+    anomalies["traces-unreadable"] = len(files)
+    (warning,) = warnings(anomalies)
+    more = [f"and {len(files) - MOST_NAMED:,} more"] if len(files) > MOST_NAMED else []
+    return replace(warning, message=f"{warning.message}: {'; '.join([*files[:MOST_NAMED], *more])}")

@@ -11,6 +11,7 @@ import polars as pl
 
 from nsysparse.frames import Payloads
 from nsysparse.source import nixl_domain, nixl_payloads, schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.export import Export
 from nsysparse.source.nccl_trace import SIDES, is_traced
 from nsysparse.source.nvtx import Events
@@ -59,7 +60,7 @@ def _spoken(labels: pl.DataFrame) -> pl.DataFrame:
 
 def _said(export: Export, carriers: pl.DataFrame) -> pl.DataFrame:
     """What these rows carry: the columns of `read_carried`."""
-    found = export.scan(schema.NVTX_CARRIED, lambda batch: batch, keep=Keep.rows(carriers[ROW]))
+    found = export.scan(schema.NVTX_CARRIED, Batch.frame, keep=Keep.rows(carriers[ROW]))
     said = pl.concat(found.parts).join(carriers, on=ROW)
     strings = export.read_strings(said["json_text_id"]).rename({"id": "json_text_id", "value": "registered"})
     written = pl.DataFrame({"written": pl.Series(found.texts.get("json_text", []), dtype=pl.String)})

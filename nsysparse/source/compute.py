@@ -2,22 +2,25 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import Compute, device_key, thread_process
+from nsysparse.frames import THREAD_BITS, Compute, device_key
 from nsysparse.intervals import Ints, merge
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.kernel_names import KERNEL_NAMES, has_name
+from nsysparse.source.numbering import Numbering
 from nsysparse.source.scan import Keep
-from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
+from nsysparse.source.usable import are_usable
 
-_PLACE = ["device_id", "process"]
+_HALF = 32  # bits of one of two numbers
+_NOBODY = 1 << 62  # no process has this number: they have 40 bits
 
 
 def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame) -> dy.DataFrame[Compute]:
@@ -33,67 +36,70 @@ def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.Data
         Intervals merged at once: there can be millions of kernels. Nothing else of these is read.
     """
     if work.height:
-        ran = _busy(work.filter("is_compute"), ["device"])
+        ran = {
+            str(device): [(lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy())]
+            for (device,), lane in work.filter("is_compute").group_by("device")
+        }
     elif ops.is_empty() or not export.has(schema.KERNEL):
         return Compute.create_empty()
     else:
         ran = _read(export)
     # A device without compute has an interval of no length: nothing is hidden there, which is not the same as unknown.
-    devices = pl.concat([ops.select(device=device_key()), work.select("device")]).unique()["device"]
-    idle = [_Busy(device, *_NONE) for device in devices.to_list()]
-    lanes: dict[str, list[_Busy]] = {}
-    for each in [*idle, *ran]:
-        lanes.setdefault(str(each.key), []).append(each)
-    parts = [_rows(trace_id, device, lanes[device]) for device in sorted(lanes)]
+    idle = pl.concat([ops.select(device=device_key()), work.select("device")]).unique()["device"].to_list()
+    parts = [_rows(trace_id, device, ran.get(device, [])) for device in sorted({*idle, *ran})]
     return Compute.validate(pl.concat([Compute.create_empty(), *parts]))
 
 
-class _Busy(NamedTuple):
-    """When something ran on a device, of a process or of all."""
-
-    key: object
-    starts: Ints
-    ends: Ints
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+Intervals = tuple[Ints, Ints]
 
 
-_NONE: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-
-
-def _rows(trace_id: str, device: str, parts: Sequence[_Busy]) -> pl.DataFrame:
+def _rows(trace_id: str, device: str, parts: Sequence[Intervals]) -> pl.DataFrame:
     """All intervals of a device, merged, after one of no length."""
-    starts, ends = merge(*(np.concatenate([each[edge] for each in parts]) for edge in (1, 2)))
+    starts, ends = merge(*(np.concatenate([_NONE, *(each[edge] for each in parts)]) for edge in (0, 1)))
     names = {name: pl.lit(text).cast(pl.Categorical) for name, text in (("trace_id", trace_id), ("device", device))}
     times = {name: np.concatenate([[0], values]) for name, values in (("start_ns", starts), ("end_ns", ends))}
     return pl.DataFrame(times).sort("start_ns", "end_ns").select(**names, start_ns="start_ns", end_ns="end_ns")
 
 
-def _read(export: Export) -> list[_Busy]:
+def _read(export: Export) -> dict[str, list[Intervals]]:
     """When kernels that are not NCCL's, or graphs recorded whole, ran, by the key of their device."""
     of_nccl = export.ids(string_ids_like("%nccl%"))
     other = Keep(KERNEL_NAMES, lambda batch: ~has_name(batch, of_nccl))
-    kernels = export.scan(schema.KERNEL_TIMES, _placed, keep=other)
-    graphs = export.scan(schema.GRAPH_TIMES, _placed)
-    lanes: dict[Any, list[_Busy]] = {}
-    for each in chain.from_iterable([*kernels.parts, *graphs.parts]):
-        lanes.setdefault(each.key, []).append(each)
-    places = pl.DataFrame(list(lanes), schema=dict.fromkeys(_PLACE, pl.Int64), orient="row")
-    devices = with_gpu(export, places).select(*_PLACE, device=device_key())
-    named = {(row[0], row[1]): row[2] for row in devices.iter_rows()}
-    return [each._replace(key=named[place]) for place, found in lanes.items() for each in found]
+    places = _Places(Numbering(), Numbering(), Numbering())
+    kernels = export.scan(schema.KERNEL_TIMES, places.busy, keep=other)
+    graphs = export.scan(schema.GRAPH_TIMES, places.busy)
+    keys = with_gpu(export, places.frame()).select(device_key()).to_series().to_list()
+    found: dict[str, list[Intervals]] = {}
+    for place, intervals in chain.from_iterable([*kernels.parts, *graphs.parts]):
+        found.setdefault(keys[place], []).append(intervals)
+    return found
 
 
-def _placed(batch: pl.DataFrame) -> list[_Busy]:
-    """When the sane rows of a batch ran, by device and process."""
-    sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & (
-        pl.col("end_ns") - pl.col("start_ns")
-    ).is_between(1, LONGEST_NS)
-    known = batch.drop_nulls(["start_ns", "end_ns", "device_id"]).filter(sane)
-    return _busy(known.with_columns(process=thread_process(pl.col("global_pid"))), _PLACE)
+class _Places(NamedTuple):
+    """Numbers for the pairs of a process and a device."""
 
+    processes: Numbering
+    devices: Numbering
+    pairs: Numbering
 
-def _busy(rows: pl.DataFrame, place: list[str]) -> list[_Busy]:
-    """Rows merged by their place: those that follow each other at once are one interval."""
-    return [
-        _Busy(key if len(key) > 1 else key[0], *merge(lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy()))
-        for key, lane in rows.group_by(place, maintain_order=True)
-    ]
+    def busy(self, batch: Batch) -> list[tuple[int, Intervals]]:
+        """When the sane rows of a batch ran, by the number of their place: what follows on at once is one interval."""
+        starts, ends = batch.values("start_ns"), batch.values("end_ns")
+        sane = batch.known("start_ns", "end_ns", "device_id") & are_usable(starts, ends) & (ends > starts)
+        process = np.where(batch.known("global_pid"), batch.values("global_pid") >> THREAD_BITS, _NOBODY)[sane]
+        device = self.devices.of(batch.values("device_id")[sane])
+        place = self.pairs.of(self.processes.of(process).astype(np.int64) << _HALF | device)
+        starts, ends = starts[sane], ends[sane]
+        found = []
+        for each in np.flatnonzero(np.bincount(place)).tolist():
+            lane = place == each
+            found.append((each, merge(starts[lane], ends[lane])))
+        return found
+
+    def frame(self) -> pl.DataFrame:
+        """`process` (null where it is not known) and `device_id` by number."""
+        process = self.processes.values[self.pairs.values >> _HALF]
+        device = self.devices.values[self.pairs.values & (1 << _HALF) - 1]
+        owned = pl.when(pl.col("process") != _NOBODY).then("process").alias("process")
+        return pl.DataFrame({"process": process, "device_id": device}).with_columns(owned)

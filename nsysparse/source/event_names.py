@@ -4,8 +4,9 @@ import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import Labels, thread_process
+from nsysparse.frames import THREAD_BITS, Labels
 from nsysparse.intervals import Ints
+from nsysparse.source.batch import Batch
 from nsysparse.source.export import Export
 from nsysparse.source.numbering import Numbering, Numbers
 
@@ -24,28 +25,28 @@ class EventNames:
         self._names, self._strings, self._places = Numbering(), Numbering(), Numbering()
         self._processes, self._domains = Numbering(), Numbering()
 
-    def of(self, batch: pl.DataFrame) -> Numbers:
+    def of(self, batch: Batch) -> Numbers:
         """The number of what each event is called.
 
         Args:
             batch: `thread`, `domain_id` (null is 0), `text` (a code) and `text_id`.
         """
-        text, string = batch["text"], batch["text_id"]
         name = np.full(batch.height, _NONE, dtype=np.int64)
-        if string.null_count() < batch.height:
-            numbers = self._strings.of(string.drop_nulls().to_numpy())
-            name[string.is_not_null().to_numpy()] = _STRING + 2 * numbers.astype(np.int64)
-        if text.null_count() < batch.height:
-            name[text.is_not_null().to_numpy()] = _TEXT + 2 * text.drop_nulls().to_numpy().astype(np.int64)
+        has_text = batch.known("text")
+        registered = batch.known("text_id") & ~has_text
+        if registered.any():
+            numbers = self._strings.of(batch.values("text_id")[registered])
+            name[registered] = _STRING + 2 * numbers.astype(np.int64)
+        name[has_text] = _TEXT + 2 * batch.values("text")[has_text].astype(np.int64)
         return self._names.of(self._place(batch) << _NAME_BITS | name)
 
-    def _place(self, batch: pl.DataFrame) -> Ints:
+    def _place(self, batch: Batch) -> Ints:
         """The number of each event's process and domain, from 1 on; 0 in the domain that all processes have."""
         place = np.zeros(batch.height, dtype=np.int64)
-        domain = batch["domain_id"].fill_null(0).to_numpy()
-        inside = np.flatnonzero(domain)
+        domain = batch.values("domain_id")
+        inside = np.flatnonzero(batch.known("domain_id") & (domain != 0))
         if len(inside):
-            process = batch.select(thread_process(pl.col("thread"))).to_series().to_numpy()[inside]
+            process = batch.values("thread")[inside] >> THREAD_BITS
             both = self._processes.of(process).astype(np.int64) << _HALF | self._domains.of(domain[inside])
             place[inside] = self._places.of(both).astype(np.int64) + 1
         return place

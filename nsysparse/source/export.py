@@ -14,6 +14,7 @@ from sqlalchemy.pool import StaticPool
 from nsysparse.errors import InputError, NotAnExport
 from nsysparse.pages import Damaged, NotCovered
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch, Flags
 from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
 from nsysparse.source.page_rows import PageRows
 from nsysparse.source.scan import HasTexts, Keep, Reduced, Scanned
@@ -164,14 +165,12 @@ class Export:
         ]
         return self._shifted(found.with_columns(absent).select(list(everything)))
 
-    def scan(
-        self, spec: TableSpec, each: Callable[[pl.DataFrame], Reduced], *, keep: Keep | None = None
-    ) -> Scanned[Reduced]:
+    def scan(self, spec: TableSpec, each: Callable[[Batch], Reduced], *, keep: Keep | None = None) -> Scanned[Reduced]:
         """One pass over a table that may be far larger than memory, in the order of its rows.
 
         Args:
             spec: Which columns; as for `read`. `ROW` is what tells its rows apart.
-            each: Told every batch: a frame with the spec's columns and types, but codes (UInt32) in place of texts.
+            each: Told every batch, with the spec's columns and types, but codes (UInt32) in place of texts.
                 It is also told an empty one, so that there is at least one part. A pass may begin anew: what it
                 returned is then dropped.
             keep: Which rows are in the batches; all without it.
@@ -182,13 +181,13 @@ class Export:
         present = self.columns(spec.table)
         keep = self._within(spec, keep)
         types = {ours: pl.UInt32 if dtype is pl.String else dtype for ours, (_, dtype) in spec.columns.items()}
-        empty = pl.DataFrame(schema=types)
+        empty = Batch(0, {}, types)
         if spec.table not in self.tables:
             return Scanned([each(empty)], {})
         self._require(spec, present)
         try:
             batches, texts = self._from_pages(spec, keep)
-            parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
+            parts = [each(empty), *(each(self._unshifted(batch)) for batch in batches)]
         except NotCovered as refusal:
             if self._access.reader == PAGES:
                 raise InputError(
@@ -196,7 +195,7 @@ class Export:
                     "Leave out --reader pages: SQL reads what pages alone do not tell.",
                 ) from refusal
             batches, texts = self._sql.whole(spec, present, keep)
-            parts = [each(empty), *(each(self._shifted(batch.select(list(types)))) for batch in batches)]
+            parts = [each(empty), *(each(self._unshifted(batch)) for batch in batches)]
         return Scanned(parts, {ours: each.texts for ours, each in texts.items()})
 
     def _within(self, spec: TableSpec, keep: Keep | None) -> Keep | None:
@@ -205,10 +204,10 @@ class Export:
             return keep
         low, high = self.window.stored(self.shift_ns)
 
-        def overlaps(batch: pl.DataFrame) -> pl.Series:
-            inside = (pl.col("start_ns") < high) & (pl.col("end_ns") > low).fill_null(value=True)
-            there = batch.select(inside).to_series()
-            return there if keep is None else there & keep.test(batch.select(keep.needs))
+        def overlaps(batch: Batch) -> Flags:
+            ended = batch.known("end_ns") & (batch.values("end_ns") <= low)
+            there: Flags = batch.known("start_ns") & (batch.values("start_ns") < high) & ~ended
+            return there if keep is None else there & keep.test(batch)
 
         return Keep(tuple({*_EDGES, *(keep.needs if keep else ())}), overlaps, keep.only if keep else None)
 
@@ -220,7 +219,7 @@ class Export:
         start, end = (sa.column(spec.columns[name][0], sa.BigInteger) for name in ("start_ns", "end_ns"))
         return (start < high) & (end.is_(None) | (end > low))
 
-    def _from_pages(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[pl.DataFrame], Mapping[str, HasTexts]]:
+    def _from_pages(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[Batch], Mapping[str, HasTexts]]:
         """A whole table from its pages.
 
         Raises:
@@ -234,7 +233,7 @@ class Export:
                 self._pages = PageRows(self.path, self._connection)
             batches, texts = self._pages.whole(spec, keep)
 
-        def checked() -> Iterator[pl.DataFrame]:
+        def checked() -> Iterator[Batch]:
             with self._undamaged(spec.table):
                 yield from batches
 
@@ -248,11 +247,16 @@ class Export:
             except Damaged as error:
                 raise sqlite3.DatabaseError(str(error)) from error
 
+    def _unshifted(self, batch: Batch) -> Batch:
+        """Likewise of a batch."""
+        instants = [name for name in batch.types if name in schema.INSTANTS]
+        return batch.moved(instants, self.shift_ns) if self.shift_ns else batch
+
     def _shifted(self, rows: pl.DataFrame) -> pl.DataFrame:
         """With instants as they were before the export shifted them: what wraps around was beyond any clock before."""
-        return rows.with_columns(
-            pl.col(name) - self.shift_ns for name in rows.columns if self.shift_ns and name in schema.INSTANTS
-        )
+        if not self.shift_ns:
+            return rows
+        return rows.with_columns(pl.col(name) - self.shift_ns for name in rows.columns if name in schema.INSTANTS)
 
     def read_strings(self, ids: pl.Series) -> pl.DataFrame:
         """The referenced strings only, as (id, value): the table also holds environments of other processes.

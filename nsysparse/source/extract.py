@@ -117,7 +117,7 @@ def _ranges(
     anomalies: Counter[str],
     *,
     everything: bool,
-) -> tuple[dy.DataFrame[Labels], pl.Series, pl.DataFrame]:
+) -> tuple[dy.DataFrame[Labels], tuple[int, ...], pl.DataFrame]:
     """Labels, the threads that have ranges, and those that are wanted, in order; what else was read is given up."""
     events = read_events(export, anomalies)
     told = speaking(events.labels)

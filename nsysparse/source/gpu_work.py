@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from nsysparse.frames import GpuOps, thread_process
 from nsysparse.source import pack_kernels, schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.kernel_names import KERNEL_NAMES, has_name, named_by
@@ -55,7 +56,7 @@ def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
     if not everything and named_by(export, schema.KERNEL):
         moving = export.ids(string_ids_like("%nccl%", *(f"%{part}%" for part in pack_kernels.NAMES)))
         keep = Keep(KERNEL_NAMES, lambda batch: has_name(batch, moving))
-    frame = pl.concat(export.scan(schema.KERNEL, lambda batch: batch, keep=keep).parts)
+    frame = pl.concat(export.scan(schema.KERNEL, Batch.frame, keep=keep).parts)
     frame = frame.with_columns(name_id=pl.coalesce("name_id", "short_name_id"))
     strings = export.read_strings(frame["name_id"])
     text = dict(zip(strings["id"].to_list(), strings["value"].to_list(), strict=True))

@@ -12,8 +12,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from nsysparse.frames import THREAD_BITS
 from nsysparse.intervals import Ints
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.export import Export
 from nsysparse.source.launches import call_of
 from nsysparse.source.narrow import AnyInts, after, length, narrowed, narrowed_signed
@@ -21,7 +23,7 @@ from nsysparse.source.numbering import Numbering
 from nsysparse.source.pair_index import NO_PAIR, PairIndex, index_places
 from nsysparse.source.usable import are_usable
 
-THREAD_BITS = 24
+_CALL = ("start_ns", "end_ns", "thread", "correlation_id")
 _STRIDE = 1 << 18  # rows that are looked up at once
 _LATEST, _EARLIEST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
@@ -139,12 +141,11 @@ def of_frame(calls: pl.DataFrame) -> Launched:
 def _read_work(export: Export) -> tuple[_Work, PairIndex]:
     processes = Numbering()
 
-    def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts, int | None]:
-        (start, end), known = _known(batch, ("start_ns", "end_ns"))
-        used = known & are_usable(start, end) & batch["device_id"].is_not_null().to_numpy()
+    def narrow(batch: Batch) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts, int | None]:
+        start, end, process, ids = map(batch.values, ("start_ns", "end_ns", "global_pid", "correlation_id"))
+        used = batch.known("start_ns", "end_ns", "device_id") & are_usable(start, end)
         last_ns = int(end[used].max()) if used.any() else None
-        (process, ids), known = _known(batch, ("global_pid", "correlation_id"))
-        rows = np.flatnonzero(used & known)
+        rows = np.flatnonzero(used & batch.known("global_pid", "correlation_id"))
         start = start[rows]
         return (
             start,
@@ -171,25 +172,15 @@ def _read_work(export: Export) -> tuple[_Work, PairIndex]:
 def _read_calls(export: Export, index: PairIndex, threads: Numbering) -> _Calls:
     """The calls that launched something: all of the others are left out as they are read."""
 
-    def narrow(batch: pl.DataFrame) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:
-        (start, end, thread, ids), known = _known(batch, ("start_ns", "end_ns", "thread", "correlation_id"))
+    def narrow(batch: Batch) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:
+        start, end, thread, ids = map(batch.values, _CALL)
+        known = batch.known(*_CALL)
         pair = index.find(thread >> THREAD_BITS, ids)
         rows = np.flatnonzero(known & (pair != NO_PAIR) & (end >= start))
         start = start[rows]
         return narrowed(threads.of(thread[rows])), start, length(start, end[rows]), pair[rows]
 
     return _Calls(*_columns(export.scan(schema.RUNTIME, narrow).parts))
-
-
-def _known(batch: pl.DataFrame, names: Sequence[str]) -> tuple[list[Ints], NDArray[np.bool_]]:
-    """Columns of integers, and in which rows none of them is null."""
-    known = np.ones(batch.height, dtype=np.bool_)
-    columns = []
-    for column in (batch[name] for name in names):
-        if column.null_count():
-            known &= column.is_not_null().to_numpy()
-        columns.append((column.fill_null(0) if column.null_count() else column).to_numpy())
-    return columns, known
 
 
 def _columns(parts: Sequence[tuple[AnyInts, ...]]) -> list[AnyInts]:

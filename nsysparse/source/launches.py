@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from nsysparse.frames import thread_process
+from nsysparse.frames import THREAD_BITS
 from nsysparse.intervals import Ints
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch, Flags
 from nsysparse.source.export import Export
-from nsysparse.source.pair_index import PairIndex, index_pairs
+from nsysparse.source.pair_index import NO_PAIR, PairIndex, index_pairs
 from nsysparse.source.scan import Keep
 
 _CALL = ("launch_thread", "launch_start_ns", "launch_end_ns")
@@ -50,14 +51,16 @@ def _calls(export: Export, index: PairIndex, anomalies: Counter[str]) -> pl.Data
     Counted are calls without a thread, which says of which process they are, and of the others those without a time.
     """
 
-    def launching(batch: pl.DataFrame) -> pl.Series:
-        return pl.Series(_pairs(batch, index) >= 0) | batch["thread"].is_null()
+    def launching(batch: Batch) -> Flags:
+        found: Flags = (_pairs(batch, index) != NO_PAIR) | ~batch.known("thread")
+        return found
 
-    def whole(batch: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-        kept = batch.drop_nulls().filter(pl.col("end_ns") >= pl.col("start_ns"))
-        pairs = pl.Series("pair", _pairs(kept, index))
-        named = kept.select(launch_thread="thread", launch_start_ns="start_ns", launch_end_ns="end_ns", pair=pairs)
-        return named, batch.height - kept.height
+    def whole(batch: Batch) -> tuple[pl.DataFrame, int]:
+        sane = batch.known(*batch.types) & (batch.values("end_ns") >= batch.values("start_ns"))
+        kept = batch.only(sane)
+        columns = {"launch_thread": "thread", "launch_start_ns": "start_ns", "launch_end_ns": "end_ns"}
+        named = {ours: kept.values(name) for ours, name in columns.items()}
+        return pl.DataFrame({**named, "pair": _pairs(kept, index)}), batch.height - kept.height
 
     wanted = Keep(("thread", "correlation_id"), launching)
     found = export.scan(schema.RUNTIME, whole, keep=wanted).parts
@@ -67,17 +70,11 @@ def _calls(export: Export, index: PairIndex, anomalies: Counter[str]) -> pl.Data
     return pl.concat([rows for rows, _ in found]).sort("launch_start_ns", "launch_end_ns", "launch_thread")
 
 
-def _pairs(batch: pl.DataFrame, index: PairIndex) -> Ints:
-    """The number of each call's pair; -1 of those that launched nothing, and where thread or id is not known."""
-    known = batch.drop_nulls(["thread", "correlation_id"])
-    process = known.select(thread_process(pl.col("thread"))).to_series()
-    pairs = index.find(process.to_numpy(), known["correlation_id"].to_numpy()).astype(np.int64)
-    if known.height == batch.height:
-        return pairs
-    both = batch.select(pl.all_horizontal(pl.col("thread", "correlation_id").is_not_null())).to_series()
-    every = np.full(batch.height, -1, dtype=np.int64)
-    every[both.to_numpy()] = pairs
-    return every
+def _pairs(batch: Batch, index: PairIndex) -> Ints:
+    """The number of each call's pair; `NO_PAIR` of those that launched nothing, and where thread or id is not known."""
+    pairs = index.find(batch.values("thread") >> THREAD_BITS, batch.values("correlation_id")).astype(np.int64)
+    pairs[~batch.known("thread", "correlation_id")] = NO_PAIR
+    return pairs
 
 
 def call_of(starts: pl.Series, pairs: pl.Series, calls: pl.DataFrame, size: int, anomalies: Counter[str]) -> Ints:

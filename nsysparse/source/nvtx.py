@@ -11,12 +11,13 @@ import polars as pl
 from nsysparse.frames import Labels
 from nsysparse.intervals import Ints
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch, Flags
 from nsysparse.source.event_names import EventNames
 from nsysparse.source.export import Export
 from nsysparse.source.numbering import Numbering, Numbers
 from nsysparse.source.scan import Keep
 from nsysparse.source.schema import ROW
-from nsysparse.source.usable import usable_times
+from nsysparse.source.usable import are_usable
 
 STYLE_OF = {schema.NVTX_PUSH_POP: "push_pop", schema.NVTX_START_END: "start_end", schema.NVTX_MARK: "mark"}
 _WANTED = (*STYLE_OF, schema.NVTX_DOMAIN_CREATE)
@@ -40,9 +41,9 @@ class Events:
     carriers: pl.DataFrame
 
     @property
-    def owners(self) -> pl.Series:
-        """Global ids of the threads that have ranges or marks; others only close ranges."""
-        return pl.Series(self.threads).gather(self.rows["thread"].unique())
+    def owners(self) -> tuple[int, ...]:
+        """Global ids of the threads that have ranges or marks, in order; others only close ranges."""
+        return tuple(np.sort(self.threads[self.rows["thread"].unique().to_numpy()]).tolist())
 
     @property
     def last_ns(self) -> int:
@@ -59,7 +60,7 @@ def read_events(export: Export, anomalies: Counter[str]) -> Events:
         anomalies: Counts events without thread or with impossible times.
     """
     reading = _Reading(EventNames(), Numbering())
-    wanted = Keep(("event_type",), lambda batch: batch["event_type"].is_in(_WANTED))
+    wanted = Keep(("event_type",), lambda batch: np.isin(batch.values("event_type"), _WANTED))
     found = export.scan(schema.NVTX, reading.narrowed, keep=wanted)
     for part in found.parts:
         anomalies.update(part.odd)
@@ -71,7 +72,7 @@ def read_events(export: Export, anomalies: Counter[str]) -> Events:
         rows.append(part.rows.drop("name").with_columns(label_id=label))
         carriers.append(part.carriers.with_columns(pl.col("event") + before))
         before += part.rows.height
-    return Events(labels, pl.concat(rows, rechunk=False), reading.threads.values, pl.concat(carriers))
+    return Events(labels, pl.concat(rows, rechunk=True), reading.threads.values, pl.concat(carriers))
 
 
 class _Part(NamedTuple):
@@ -89,32 +90,45 @@ class _Reading(NamedTuple):
     names: EventNames
     threads: Numbering
 
-    def narrowed(self, batch: pl.DataFrame) -> _Part:
+    def narrowed(self, batch: Batch) -> _Part:
         odd: Counter[str] = Counter()
-        unowned = batch["thread"].null_count()
-        if unowned:
-            odd["ranges-without-thread"] += unowned
-        usable = usable_times(batch.drop_nulls("thread"), "ranges", odd)
-        events = usable.with_columns(name=pl.Series(self.names.of(usable)))
-        making = pl.col("event_type") == schema.NVTX_DOMAIN_CREATE
-        created, events = events.filter(making)["name"].to_numpy(), events.filter(~making)
-        rows = events.select(
-            "start_ns",
-            "end_ns",
-            "name",
-            "has_category",
-            pl.col("event_type").cast(pl.UInt8),
-            thread=pl.Series(self.threads.of(events["thread"].to_numpy())),
-            end_thread=self._ends(events["end_thread"]),
-        )
-        carrying = events.with_row_index("event").filter(pl.any_horizontal(schema.NVTX_CARRIERS))
-        return _Part(rows, carrying.select(pl.col("event").cast(pl.Int64), ROW), created, odd)
+        events = batch.only(_usable(batch, odd))
+        names = self.names.of(events)
+        making = events.values("event_type") == schema.NVTX_DOMAIN_CREATE
+        created = names[making]
+        events, names = events.only(~making), names[~making]
+        columns = [
+            events["start_ns"],
+            events["end_ns"],
+            pl.Series("name", names),
+            events["has_category"],
+            pl.Series("event_type", events.values("event_type").astype(np.uint8)),
+            pl.Series("thread", self.threads.of(events.values("thread"))),
+            self._ends(events),
+        ]
+        carrying = np.logical_or.reduce([events.values(name) for name in schema.NVTX_CARRIERS])
+        places = np.flatnonzero(carrying)
+        carriers = pl.DataFrame({"event": places, ROW: events.values(ROW)[places]})
+        return _Part(pl.DataFrame(columns), carriers, created, odd)
 
-    def _ends(self, threads: pl.Series) -> pl.Series:
+    def _ends(self, events: Batch) -> pl.Series:
         """Numbers of the threads that closed ranges; null where none did."""
-        if threads.null_count() == len(threads):
-            return pl.Series(threads.name, [None], dtype=pl.UInt32).new_from_index(0, len(threads))
-        known = threads.is_not_null()
-        numbers = np.zeros(len(threads), dtype=np.uint32)
-        numbers[known.to_numpy()] = self.threads.of(threads.drop_nulls().to_numpy())
-        return pl.select(pl.when(known).then(pl.Series(numbers))).to_series()
+        known = events.known("end_thread")
+        if not known.any():
+            return pl.Series("end_thread", [None], dtype=pl.UInt32).new_from_index(0, events.height)
+        numbers = np.zeros(events.height, dtype=np.uint32)
+        numbers[known] = self.threads.of(events.values("end_thread")[known])
+        return pl.Series("end_thread", numbers).set(pl.Series(~known), None)
+
+
+def _usable(batch: Batch, odd: Counter[str]) -> Flags:
+    """Events of a thread with possible times, the end perhaps not known; what others lack is counted."""
+    owned = batch.known("thread")
+    starts = batch.values("start_ns")
+    ends = np.where(batch.known("end_ns"), batch.values("end_ns"), starts)
+    possible = batch.known("start_ns") & are_usable(starts, ends)
+    for code, wrong in (("ranges-without-thread", ~owned), ("ranges-with-impossible-times", owned & ~possible)):
+        if count := int(wrong.sum()):
+            odd[code] += count
+    usable: Flags = owned & possible
+    return usable

@@ -1,14 +1,13 @@
 """Rows of whole tables from the pages of the file, columns at once."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from nsysparse.pages import ROWID, Column, Kind, NotCovered, PageFile, Texts, Wanted
+from nsysparse.source.batch import Batch
 from nsysparse.source.scan import Keep
 from nsysparse.source.schema import ROW, TableSpec
 
@@ -39,7 +38,7 @@ class PageRows:
         """Close the file."""
         self._file.close()
 
-    def whole(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[pl.DataFrame], Mapping[str, "_Decoded"]]:
+    def whole(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[Batch], Mapping[str, "_Decoded"]]:
         """A whole table, in the order of its rows, and its texts once it is read; see `Export.scan`.
 
         Raises:
@@ -47,24 +46,20 @@ class PageRows:
             Damaged: The file contradicts itself; likewise.
         """
         wanted = self._wanted(spec)
-        absent = [
-            pl.lit(False if dtype is pl.Boolean else None, dtype=_kept_as(dtype)).alias(ours)
-            for ours, (_, dtype) in spec.columns.items()
-            if ours not in wanted
-        ]
         texts = {ours: Texts() for ours, each in wanted.items() if each.kind == "text"}
-        types = {ours: _kept_as(spec.columns[ours][1]) for ours in wanted}
+        types = {ours: pl.UInt32 if dtype is pl.String else dtype for ours, (_, dtype) in spec.columns.items()}
 
-        def framed(columns: Mapping[str, Column]) -> pl.DataFrame:
-            return _frame(columns, types).with_columns(absent)
+        def held(columns: Mapping[str, Column]) -> Batch:
+            return Batch(len(next(iter(columns.values())).values), columns, types)
 
         table = self._file.table(self._root(spec.table))
         first = [name for name in (keep.needs if keep else ()) if name in wanted]
         if keep is None or not first:
-            whole = map(framed, table.chunks(wanted, texts))
-            batches = whole if keep is None else (batch.filter(keep.test(batch.select(keep.needs))) for batch in whole)
+            whole = map(held, table.chunks(wanted, texts))
+            batches = whole if keep is None else (batch.only(keep.test(batch)) for batch in whole)
         else:
-            batches = map(framed, table.chunks(wanted, texts, first=first, keep=_stays(keep, framed)))
+            test = keep.test
+            batches = map(held, table.chunks(wanted, texts, first=first, keep=lambda columns: test(held(columns))))
         return batches, {ours: _Decoded(each) for ours, each in texts.items()}
 
     def _root(self, table: str) -> int:
@@ -118,33 +113,5 @@ class _Decoded:
         return [text.decode("utf-8", "backslashreplace") for text in self._found.values]
 
 
-def _stays(
-    keep: Keep, framed: Callable[[Mapping[str, Column]], pl.DataFrame]
-) -> Callable[[dict[str, Column]], NDArray[np.bool_]]:
-    def stays(columns: dict[str, Column]) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = keep.test(framed(columns).select(keep.needs)).fill_null(value=False).to_numpy()
-        return found
-
-    return stays
-
-
 def _is_real(declared: str) -> bool:
     return any(part in declared.upper() for part in ("REAL", "FLOA", "DOUB"))
-
-
-def _kept_as(dtype: type[pl.DataType]) -> type[pl.DataType]:
-    return pl.UInt32 if dtype is pl.String else dtype
-
-
-def _frame(columns: Mapping[str, Column], types: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Columns of some rows as a frame; only what is there."""
-    return pl.DataFrame([_series(name, column, types[name]) for name, column in columns.items()])
-
-
-def _series(name: str, column: Column, dtype: type[pl.DataType]) -> pl.Series:
-    if dtype is pl.Binary:
-        return pl.Series(name, column.values.tolist(), dtype=pl.Binary)
-    values = pl.Series(name, column.values)
-    if column.valid is not None:
-        values = pl.select(pl.when(pl.Series(column.valid)).then(values).alias(name)).to_series()
-    return values.cast(dtype)

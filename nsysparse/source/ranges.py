@@ -99,7 +99,37 @@ def _together(lanes: NDArray[np.unsignedinteger[Any]], order: Ints) -> Iterator[
 
 
 def _sorted(events: Events, positions: Ints, said: pl.DataFrame, ends: tuple[int, int | None]) -> pl.DataFrame:
-    """The events at these positions, by thread, start, end (the latest first), and all else that tells them apart."""
+    """The events at these positions, by thread, start, end (the latest first), and all else that tells them apart.
+
+    Args:
+        events: All events.
+        positions: Of those of some threads, these in order.
+        said: What some of them carry.
+        ends: As for `in_order`.
+    """
+    starts, threads = (events.rows[name].gather(positions).to_numpy() for name in ("start_ns", "thread"))
+    in_time = np.argsort(starts, kind="stable") if (threads == threads[:1]).all() else _by_start(threads, starts)
+    positions, starts, threads = positions[in_time], starts[in_time], threads[in_time]
+    again = (starts[1:] == starts[:-1]) & (threads[1:] == threads[:-1])
+    if again.any():  # few begin together: only those are put in order by all that there is
+        tied = np.flatnonzero(np.concatenate([[False], again]) | np.concatenate([again, [False]]))
+        bunch = np.cumsum(~np.concatenate([[False], again]))[tied]
+        alike = _told(events, positions[tied], said, ends).with_columns(bunch=pl.Series(bunch)).with_row_index("place")
+        order = ["bunch", "end_ns", "label_id", "style", "end_thread"]
+        order += [name for name in said.columns if name in alike.columns]
+        placed = alike.sort(order, descending=[name == "end_ns" for name in order], nulls_last=True)["place"]
+        positions[tied] = positions[tied[placed.to_numpy()]]
+    return _told(events, positions, said, ends)
+
+
+def _by_start(threads: NDArray[np.uint32], starts: Ints) -> Ints:
+    """The order by start within each thread; the threads stand in theirs."""
+    changes = np.cumsum(np.concatenate([[0], threads[1:] != threads[:-1]]))
+    return np.lexsort((starts, changes))
+
+
+def _told(events: Events, positions: Ints, said: pl.DataFrame, ends: tuple[int, int | None]) -> pl.DataFrame:
+    """The events at these positions, as ranges."""
     trace_end, session_end = ends
     rows = events.rows[positions]
     if said.height:
@@ -111,7 +141,7 @@ def _sorted(events: Events, positions: Ints, said: pl.DataFrame, ends: tuple[int
     # nsys itself closes an open range at the end of the recording, without naming a closing thread.
     at_end = pl.col("end_ns") == session_end if session_end else pl.lit(value=False)
     cut = at_end & pl.col("end_thread").is_null() & ~is_mark
-    told = rows.with_columns(
+    return rows.with_columns(
         style=pl.col("event_type").replace_strict(STYLE_OF, return_dtype=STYLES),
         is_open=(never_ended | cut).fill_null(value=False),
         is_endless=never_ended,
@@ -119,9 +149,6 @@ def _sorted(events: Events, positions: Ints, said: pl.DataFrame, ends: tuple[int
         thread=threads.gather(rows["thread"]),
         end_thread=threads.gather(rows["end_thread"]),
     ).drop("event_type")
-    order = ["thread", "start_ns", "end_ns", "label_id", "style", "end_thread"]
-    order += [name for name in said.columns if name != "event" and said.height]
-    return told.sort(order, descending=[name == "end_ns" for name in order], nulls_last=True)
 
 
 @dataclass(frozen=True, slots=True)

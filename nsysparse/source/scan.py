@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import polars as pl
 
+from nsysparse.source.batch import Batch, Flags
 from nsysparse.source.schema import ROW
 
 Reduced = TypeVar("Reduced")
@@ -23,7 +24,7 @@ class Keep:
     """
 
     needs: tuple[str, ...]
-    test: Callable[[pl.DataFrame], pl.Series]
+    test: Callable[[Batch], Flags]
     only: pl.Series | None = None
 
     @classmethod
@@ -31,10 +32,11 @@ class Keep:
         """Keep these rows of a table, as `ROW` tells them apart."""
         known = wanted.sort().to_numpy()
 
-        def among(batch: pl.DataFrame) -> pl.Series:
-            rows = batch[ROW].to_numpy()
+        def among(batch: Batch) -> Flags:
+            rows = batch.values(ROW)
             at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
-            return pl.Series(known[at] == rows)
+            found: Flags = known[at] == rows
+            return found
 
         return cls((ROW,), among, wanted.sort())
 

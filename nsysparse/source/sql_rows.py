@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from nsysparse.errors import InputError
+from nsysparse.source.batch import Batch
 from nsysparse.source.open import readable
 from nsysparse.source.scan import Codes, Keep
 from nsysparse.source.schema import ROW, TableSpec
@@ -60,14 +61,15 @@ class SqlRows:
 
     def whole(
         self, spec: TableSpec, present: frozenset[str], keep: Keep | None
-    ) -> tuple[Iterator[pl.DataFrame], Mapping[str, Codes]]:
+    ) -> tuple[Iterator[Batch], Mapping[str, Codes]]:
         """A whole table, in the order of its rows, and its texts; see `Export.scan`."""
         codes = {ours: Codes() for ours, (_, dtype) in spec.columns.items() if dtype is pl.String}
 
-        def batches() -> Iterator[pl.DataFrame]:
-            for batch in self._rows(spec, present, None if keep is None else keep.only):
-                coded = batch.with_columns(codes[ours].of(batch[ours]) for ours in codes)
-                yield coded if keep is None else coded.filter(keep.test(coded.select(keep.needs)))
+        def batches() -> Iterator[Batch]:
+            for rows in self._rows(spec, present, None if keep is None else keep.only):
+                coded = rows.with_columns(codes[ours].of(rows[ours]) for ours in codes)
+                batch = Batch.of_frame(coded.select(list(spec.columns)))
+                yield batch if keep is None else batch.only(keep.test(batch))
 
         return batches(), codes
 

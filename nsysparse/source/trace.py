@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import dataframely as dy
-import polars as pl
 
 from nsysparse.analysis import Capability, Gpu
 from nsysparse.anchor import Anchor
@@ -64,4 +63,4 @@ class Trace:
     graph_nodes: dy.DataFrame[GraphNodes] = field(default_factory=GraphNodes.create_empty)
     anchor: Anchor = field(default_factory=Anchor)
     window: Window | None = None
-    threads: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.Int64))
+    threads: tuple[int, ...] = ()

@@ -11,6 +11,7 @@ import polars as pl
 
 from nsysparse.frames import Work, device_key, thread_process
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.launches import with_launches
@@ -24,7 +25,7 @@ def read_work(export: Export, trace_id: str) -> dy.DataFrame[Work]:
 
     What is odd about them is counted where GPU work is read for transfers.
     """
-    kernels = pl.concat(export.scan(schema.KERNEL_WORK, lambda batch: batch).parts)
+    kernels = pl.concat(export.scan(schema.KERNEL_WORK, Batch.frame).parts)
     graphs = export.read(schema.GRAPH_WORK)
     of_nccl = export.ids(string_ids_like("%nccl%"))
     name = pl.coalesce("name_id", "short_name_id")

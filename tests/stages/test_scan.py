@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from nsysparse.errors import InputError
+from nsysparse.source.batch import Batch
 from nsysparse.source.export import PAGES, SQL, Access, Export
 from nsysparse.source.scan import Keep
 from nsysparse.source.schema import ROW, ROWID, TableSpec
@@ -33,7 +34,7 @@ def things(path: Path, declared: str, *after: str) -> Path:
 
 def scanned(path: Path, keep: Keep | None = None, reader: str = "auto") -> pl.DataFrame:
     with Export(path, Access(reader)) as export:
-        found = export.scan(SPEC, lambda batch: batch, keep=keep)
+        found = export.scan(SPEC, Batch.frame, keep=keep)
     rows = pl.concat(found.parts)
     texts = dict(enumerate(found.texts["text"]))
     return rows.with_columns(pl.col("text").replace_strict(texts, return_dtype=pl.String))
@@ -49,7 +50,7 @@ def test_all_rows_come_in_their_order_whatever_an_index_has(tmp_path: Path, read
 @pytest.mark.parametrize("reader", [PAGES, SQL])
 def test_rows_stay_that_pass_the_test(tmp_path: Path, reader: str) -> None:
     path = things(tmp_path / "a.sqlite", "(a INTEGER, text TEXT)", "DELETE FROM THINGS WHERE a = 3")
-    kept = scanned(path, Keep(("a",), lambda batch: batch["a"] == 2), reader)
+    kept = scanned(path, Keep(("a",), lambda batch: batch.known("a") & (batch.values("a") == 2)), reader)
     assert kept.rows() == [(3, 2, "y", None)]
     some = scanned(path, Keep.rows(pl.Series([4, 2, 9])), reader)
     assert some.select(ROW, "text").rows() == [(2, None), (4, "x")]

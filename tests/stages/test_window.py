@@ -64,7 +64,7 @@ def test_marks_from_before_say_what_a_process_is_and_announce_nothing(tmp_path: 
     trace, scopes, _ = read(path, "a", load(()), all_gpu_work=False, access=Access(window=Window(3_000, 5_000)))
     assert scopes.filter(pl.col("kind") == "role").height == 1
     assert scopes.filter(pl.col("kind") == "request")["request"].to_list() == ["r3", "r4"]
-    assert trace.threads.len() == 1
+    assert len(trace.threads) == 1
 
 
 @pytest.mark.parametrize(
