@@ -1,6 +1,5 @@
 """From when to when anything happened in a trace."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from nsysparse.source.schema import TableSpec
 
 def extent(path: Path) -> tuple[int, int] | None:
     """The first start and the last end of NVTX events and GPU work, on the trace's own clock; None without any."""
-    edges: Mapping[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] = {
+    edges: dict[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] = {
         "low": (sa.func.min(sa.column("start")), pl.Int64),
         "high": (sa.func.max(sa.func.coalesce(sa.column("end"), sa.column("start"))), pl.Int64),
     }
@@ -24,7 +23,7 @@ def extent(path: Path) -> tuple[int, int] | None:
         known = [spec.table for spec in (schema.NVTX, schema.KERNEL, schema.MEMCPY, schema.MEMSET, schema.GRAPH)
                  if {"start", "end"} <= export.columns(spec.table)]  # fmt: skip
         found = [export.read(TableSpec(table, {}), extra=edges).drop_nulls() for table in known]
-    rows = pl.concat(found) if found else pl.DataFrame()
-    if rows.is_empty():
+    extents = [(int(low) - shift, int(high) - shift) for rows in found for low, high in rows.iter_rows()]
+    if not extents:
         return None
-    return int(rows["low"].min()) - shift, int(rows["high"].max()) - shift  # type: ignore[arg-type] (integers)
+    return min(low for low, _ in extents), max(high for _, high in extents)

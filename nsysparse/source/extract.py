@@ -137,7 +137,7 @@ def _ranges(
 
 def _nothing_in(window: Window, path: Path, known: tuple[int, int] | None) -> InputError:
     """That nothing happened in the time that was asked for, and when something did."""
-    when = "it has no events at all" if known is None else f"its events are from {Window(*known).shown}"
+    when = "it has no events at all" if known is None else f"its events lie within {Window(*known).shown}"
     return InputError(f"{path.name}: nothing was recorded in {window.shown}; {when}.", "Ask for a part of that.")
 
 
