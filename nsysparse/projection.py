@@ -5,17 +5,14 @@ start/end range closed on another thread, inside it anywhere in the process. No 
 calls of one thread end in order too, so any range holds a contiguous run of them.
 """
 
-import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import GpuOps, Labels, NvtxRanges, Ranges, pid, tid
+from nsysparse.frames import Frame, GpuOps, Labels, NvtxRanges, Ranges, pid, tid
 from nsysparse.intervals import Ints, monotone_chains, open_around, run_extremes
 
 
-def project(
-    ranges: dy.DataFrame[Ranges], labels: dy.DataFrame[Labels], ops: dy.DataFrame[GpuOps]
-) -> dy.DataFrame[NvtxRanges]:
+def project(ranges: Frame[Ranges], labels: Frame[Labels], ops: Frame[GpuOps]) -> Frame[NvtxRanges]:
     """NVTX ranges with the GPU interval and number of operations of what they launched; marks are left out.
 
     Args:

@@ -1,10 +1,9 @@
 """Read when compute ran, for what transfers may hide behind."""
 
-import dataframely as dy
 import polars as pl
 import sqlalchemy as sa
 
-from nsysparse.frames import Compute, device_key, thread_process
+from nsysparse.frames import Compute, Frame, device_key, thread_process
 from nsysparse.intervals import merge
 from nsysparse.source import schema
 from nsysparse.source.devices import with_gpu
@@ -12,7 +11,7 @@ from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
 
 
-def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame) -> dy.DataFrame[Compute]:
+def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame) -> Frame[Compute]:
     """When compute ran on every device on which something of `ops` or `work` did.
 
     Args:

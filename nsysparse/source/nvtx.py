@@ -6,11 +6,10 @@ Payloads are read for NCCL's and NIXL's own events only, and only where the file
 from collections import Counter
 from typing import Any
 
-import dataframely as dy
 import polars as pl
 import sqlalchemy as sa
 
-from nsysparse.frames import Labels, Payloads, thread_process
+from nsysparse.frames import Frame, Labels, Payloads, thread_process
 from nsysparse.source import nixl_domain, nixl_payloads, schema
 from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.nccl_trace import SIDES
@@ -64,7 +63,7 @@ def _named_like(export: Export, pattern: str) -> sa.ColumnElement[bool]:
     return named
 
 
-def labelled(export: Export, events: pl.DataFrame) -> tuple[dy.DataFrame[Labels], pl.DataFrame]:
+def labelled(export: Export, events: pl.DataFrame) -> tuple[Frame[Labels], pl.DataFrame]:
     """Replace text and domain of each event by the code of its distinct (domain, name) pair."""
     strings = export.read_strings(pl.concat([events["text_id"], events["json_text_id"]]))
     text = dict(zip(strings["id"].to_list(), strings["value"].to_list(), strict=True))
@@ -134,7 +133,7 @@ def ordered(
 
 def read_payloads(
     export: Export, ranges: pl.DataFrame, labels: pl.DataFrame, anomalies: Counter[str]
-) -> dy.DataFrame[Payloads]:
+) -> Frame[Payloads]:
     """What NCCL's and NIXL's own events say in their payloads.
 
     Args:

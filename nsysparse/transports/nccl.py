@@ -5,11 +5,10 @@ several kernels one group. A kernel without a recorded call is a transfer of unk
 a transfer of unknown time: neither is dropped. A call captured into a CUDA graph moves data once for each replay.
 """
 
-import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import Found, found_frame
+from nsysparse.frames import Found, Frame, found_frame
 from nsysparse.kinds import NCCL
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source import nccl_domain, schema
@@ -41,7 +40,7 @@ def with_buffers(found: pl.DataFrame, buffer_bytes: int) -> pl.DataFrame:
     return found.with_columns(staging_bytes=pl.when(of_nccl).then(channels * buffer_bytes).otherwise("staging_bytes"))
 
 
-def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> Frame[Found]:
     """All Send/Recv transfers of a trace, each seen from one side, sorted by when and where they were issued.
 
     Purpose is set only where a collective call launched the kernel; all else is for later stages to decide.

@@ -60,12 +60,11 @@ def test_a_usage_error_loads_nothing_heavy(wrong: list[str]) -> None:
 
 
 def test_the_list_of_commands_loads_none_of_them() -> None:
-    homes = tuple(f"nsysparse.cli.{name}" for name in COMMANDS)
-    said = python(
-        "-c", WATCH.format(heavy=(*homes, "nsysparse.analysis", "tomllib", "traceback")), "--help"
-    ).splitlines()
+    watched = (*(f"nsysparse.cli.{name}" for name in COMMANDS), "nsysparse.analysis", "tomllib")
+    said = python("-c", WATCH.format(heavy=watched), "--help").splitlines()
 
-    assert said[-2:] == ["exit 0", "loaded"]
+    assert said[0].startswith("Usage: ")
+    assert said[-1] == "loaded"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
