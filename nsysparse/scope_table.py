@@ -1,6 +1,6 @@
 """Ranges and what presets say of them, each text once: ten million ranges have a few thousand texts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
@@ -23,6 +23,8 @@ class ScopeTable:
     def __init__(self, ranges: pl.DataFrame, words: pl.DataFrame) -> None:
         """Keep both apart."""
         self._ranges, self._words = ranges, words
+        numbered = words.select("label_id").with_row_index("row")
+        self._rows = ranges.select("label_id").join(numbered, on="label_id", how="left", maintain_order="left")["row"]
 
     @property
     def height(self) -> int:
@@ -31,15 +33,13 @@ class ScopeTable:
 
     def filter(self, *conditions: pl.Expr) -> pl.DataFrame:
         """Those that meet all conditions, with all columns but `label_id`, in the order of `range_id`."""
-        names = [name for each in conditions for name in each.meta.root_names()]
-        kept = self._beside(names).filter(*conditions).select(self._ranges.columns)
-        return kept.join(self._words, on="label_id", how="left", maintain_order="left").drop("label_id")
+        kept = self._beside(_names(conditions)).with_columns(self._rows).filter(*conditions)
+        said = self._words.select(pl.exclude("label_id").gather(kept["row"]))
+        return kept.select(name for name in self._ranges.columns if name != "label_id").hstack(said)
 
     def select(self, *columns: IntoExpr, **named: IntoExpr) -> pl.DataFrame:
         """The columns asked for, of all of them, in the order of `range_id`."""
-        asked = [*columns, *named.values()]
-        names = [name for each in asked for name in ([each] if isinstance(each, str) else each.meta.root_names())]
-        return self._beside(names).select(*columns, **named)
+        return self._beside(_names([*columns, *named.values()])).select(*columns, **named)
 
     def words(self, name: str) -> list[str]:
         """What a column says that stands with the texts, each text once, sorted."""
@@ -53,7 +53,9 @@ class ScopeTable:
     def _beside(self, names: list[str]) -> pl.DataFrame:
         """The ranges with those of these columns that stand with the texts."""
         wanted = [name for name in dict.fromkeys(names) if name in self._words.columns and name != "label_id"]
-        if not wanted:
-            return self._ranges
-        words = self._words.select("label_id", *wanted)
-        return self._ranges.join(words, on="label_id", how="left", maintain_order="left")
+        return self._ranges.with_columns(self._words[name].gather(self._rows) for name in wanted)
+
+
+def _names(asked: Sequence[IntoExpr]) -> list[str]:
+    """The columns that are read for what is asked."""
+    return [name for each in asked for name in ([each] if isinstance(each, str) else each.meta.root_names())]

@@ -7,6 +7,7 @@ one stretch, and where no more than a call was recorded as that call, or as the 
 import polars as pl
 
 from nsysparse.analysis import DECODE, PREFILL
+from nsysparse.busy import by_device
 from nsysparse.exchanges import as_timed
 from nsysparse.exposure import wire_parts
 from nsysparse.metrics.devices import OF_DEVICE, devices, placed
@@ -72,9 +73,15 @@ def _steps(journeys: Journeys, names: pl.DataFrame) -> pl.DataFrame:
 
 def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """Compute of the devices of which no step is known."""
-    named = journeys.compute.filter(pl.col("end_ns") > pl.col("start_ns")).join(names, on=OF_DEVICE)
-    stepless = named.join(steps, on=["trace_id", "gpu"], how="anti")
-    return _drawn(stepless.with_columns(lane=pl.lit("compute"), kind=pl.lit(_COMPUTE)))
+    stepless = names.join(steps, on=["trace_id", "gpu"], how="anti")
+    ran, lasts = by_device(journeys.compute), pl.col("end_ns") > pl.col("start_ns")
+    told = {"lane": pl.lit("compute"), "kind": pl.lit(_COMPUTE)}
+    rows = [
+        ran[trace, device].filter(lasts).with_columns(gpu=pl.lit(gpu, pl.String), **told)
+        for trace, device, gpu in stepless.iter_rows()
+        if (trace, device) in ran
+    ]
+    return _drawn(pl.concat([journeys.compute.clear(), *rows], how="diagonal"))
 
 
 def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,8 @@
 """What happened when, on one axis: the stretches of all traces on one clock, in lanes, at several levels of detail."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from nsysparse.analysis import Lane, Timeline, TimelineLevel, Undrawn
@@ -33,22 +34,26 @@ def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], request
     if timed.is_empty():
         return None
     order = [*traces, *sorted(set(found["trace_id"].unique()) - set(traces))]
-    offsets = _offsets(timed, clocks, order)
-    aligned = pl.concat([_on_base(rows, offsets[trace]) for trace, rows in _by_trace(timed) if trace in offsets])
-    places = _places(aligned, order)
-    drawn = aligned.join(places.head(MOST_LANES), on=_PLACE, nulls_equal=True)
-    origin, end = drawn.select(low=pl.col("start_ns").min(), high=pl.col("end_ns").max()).row(0)
-    marks = (
-        drawn.join(_numbers(request_id=requests), on="request_id", how="left")
+    runs = _runs(timed)
+    offsets = _offsets(runs, clocks, order)
+    is_aligned = pl.col("trace_id").is_in(list(offsets))
+    places = _places(runs.filter(is_aligned), order)
+    drawn = (
+        runs.join(places.head(MOST_LANES), on=_PLACE, nulls_equal=True)
+        .join(_numbers(request_id=requests), on="request_id", how="left")
         .join(_numbers(kind=KINDS), on="kind")
-        .select("start_ns", "end_ns", lane="place", kind="number_of_kind", request="number_of_request_id")
-        .with_columns(pl.col("start_ns", "end_ns") - origin)
+        .sort("row")
     )
-    late = aligned.join(places.slice(MOST_LANES), on=_PLACE, nulls_equal=True)
+    marks = pl.concat(
+        _on_base(_rows(timed, part), offsets[str(trace)])
+        for (trace,), part in drawn.group_by("trace_id", maintain_order=True)
+    )
+    origin, end = marks.select(low=pl.col("start_ns").min(), high=pl.col("end_ns").max()).row(0)
+    marks = marks.with_columns(pl.col("start_ns", "end_ns") - origin)
     undrawn = [
-        *_undrawn(found.filter(pl.col("start_ns").is_null() | pl.col("end_ns").is_null()), NO_TIME),
-        *_undrawn(timed.filter(~pl.col("trace_id").is_in(list(offsets))), CLOCK),
-        *_undrawn(late, TOO_MANY),
+        *_undrawn(_runs(found.filter(pl.col("start_ns").is_null() | pl.col("end_ns").is_null())), NO_TIME),
+        *_undrawn(runs.filter(~is_aligned), CLOCK),
+        *_undrawn(runs.join(places.slice(MOST_LANES), on=_PLACE, nulls_equal=True), TOO_MANY),
     ]
     return Timeline(
         base=next(iter(offsets)),
@@ -66,9 +71,31 @@ def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], request
     )
 
 
-def _offsets(timed: pl.DataFrame, clocks: Clocks, order: Sequence[str]) -> dict[str, Offset]:
+def _runs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that follow on each other and differ in nothing but time, as one: millions of kernels are a few.
+
+    Returns:
+        The first of each run without its times, its number `row`, and how many there are as `count`.
+    """
+    texts = rows.drop("start_ns", "end_ns")
+    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in texts.columns)
+    firsts = texts.with_row_index("row").filter(changes | (pl.col("row") == 0))
+    until = pl.col("row").shift(-1, fill_value=rows.height)
+    return firsts.with_columns(count=until.cast(pl.Int64) - pl.col("row").cast(pl.Int64))
+
+
+def _rows(timed: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """The rows of some runs, in their order, with what `levels` needs."""
+    numbers = runs.select(lane="place", kind="number_of_kind", request="number_of_request_id")
+    counts = runs["count"].to_numpy()
+    run = np.repeat(np.arange(runs.height), counts)
+    row = np.arange(len(run)) + (runs["row"].to_numpy() - np.cumsum(counts) + counts)[run]
+    return timed.select(pl.col("start_ns", "end_ns").gather(row)).hstack(numbers.select(pl.all().gather(run)))
+
+
+def _offsets(runs: pl.DataFrame, clocks: Clocks, order: Sequence[str]) -> dict[str, Offset]:
     """The base, and then the other traces that can be aligned with it, each with its offset."""
-    counts = dict(timed.group_by("trace_id").len().iter_rows())
+    counts = dict(runs.group_by("trace_id").agg(pl.col("count").sum()).iter_rows())
     there = [trace for trace in order if trace in counts]
     best: dict[str, Offset] = {}
     for base in there:
@@ -84,10 +111,6 @@ def _offsets(timed: pl.DataFrame, clocks: Clocks, order: Sequence[str]) -> dict[
 def _on_base(rows: pl.DataFrame, offset: Offset) -> pl.DataFrame:
     """Stretches of one trace on the base's clock."""
     return rows.with_columns(offset.expr_to_base(pl.col(name)).alias(name) for name in ("start_ns", "end_ns"))
-
-
-def _by_trace(rows: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
-    return ((str(trace), part) for (trace,), part in rows.partition_by("trace_id", as_dict=True).items())
 
 
 def _places(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
@@ -112,8 +135,9 @@ def _numbers(**names: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame({column: pl.Series(values, dtype=pl.String)}).with_row_index(f"number_of_{column}")
 
 
-def _undrawn(rows: pl.DataFrame, reason: str) -> list[Undrawn]:
-    return [Undrawn(trace, reason, count) for trace, count in rows.group_by("trace_id").len().iter_rows()]
+def _undrawn(runs: pl.DataFrame, reason: str) -> list[Undrawn]:
+    counts = runs.group_by("trace_id").agg(pl.col("count").sum())
+    return [Undrawn(trace, reason, count) for trace, count in counts.iter_rows()]
 
 
 def _level(threshold: int, marks: pl.DataFrame) -> TimelineLevel:

@@ -41,10 +41,12 @@ def find(trace: Trace, scopes: ScopeTable) -> Frame[Found]:
     `pack_ns` only.
     """
     ranges = _ranges(scopes)
+    if ranges.is_empty():
+        return Found.create_empty()
     work = trace.gpu_ops.with_columns(way=pl.col("name").replace_strict(_WAYS, default=None, return_dtype=pl.String))
     work = work.filter(((pl.col("kind") == "memcpy") & pl.col("way").is_not_null()) | pack_kernels.is_pack())
     work = work.filter(pl.col("launch_thread").is_not_null())
-    if ranges.is_empty() or work.is_empty():
+    if work.is_empty():
         return Found.create_empty()
     owned = _owned(work, ranges)
     copies = owned.filter(pl.col("way") == pl.col("range_way"))
