@@ -46,7 +46,7 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
         wire=pl.when(pl.col("wire_ns").is_not_null().all()).then(pl.col("wire_ns").sum()),
         basis=pl.col("wire_basis").first(),
     )
-    busy = by_device(compute)
+    busy = {key: rows.sort("start_ns") for key, rows in by_device(compute).items()}
     recorded = pl.DataFrame(list(busy), schema=dict.fromkeys(("trace_id", "device"), pl.String), orient="row")
     known = units.join(recorded, on=["trace_id", "device"], how="semi")
     whole = _covered(known, busy)
@@ -107,10 +107,10 @@ def _merged(present: pl.DataFrame) -> pl.DataFrame:
 
 
 def _covered(spans: pl.DataFrame, busy: Mapping[tuple[str, str], pl.DataFrame]) -> pl.DataFrame:
-    """Add `hidden`: for how long compute ran on the device, as `by_device` has it, during each span."""
+    """Add `hidden`: for how long compute ran on the device, in order of time, during each span."""
     found = [spans.clear().with_columns(hidden=pl.lit(0, dtype=pl.Int64))]
     for (trace, device), part in spans.group_by("trace_id", "device", maintain_order=True):
-        rows = busy[str(trace), str(device)].sort("start_ns")
+        rows = busy[str(trace), str(device)]
         starts, ends = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
         hidden: Ints = coverage(starts, ends, part["end_ns"].to_numpy()) - coverage(
             starts, ends, part["start_ns"].to_numpy()

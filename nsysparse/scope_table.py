@@ -1,6 +1,6 @@
 """Ranges and what presets say of them, each text once: ten million ranges have a few thousand texts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import polars as pl
 
@@ -31,15 +31,30 @@ class ScopeTable:
         """How many ranges and marks."""
         return self._ranges.height
 
-    def filter(self, *conditions: pl.Expr) -> pl.DataFrame:
-        """Those that meet all conditions, with all columns but `label_id`, in the order of `range_id`."""
-        kept = self._beside(_names(conditions)).with_columns(self._rows).filter(*conditions)
-        said = self._words.select(pl.exclude("label_id").gather(kept["row"]))
-        return kept.select(name for name in self._ranges.columns if name != "label_id").hstack(said)
+    def filter(self, *conditions: pl.Expr, columns: Collection[str] | None = None) -> pl.DataFrame:
+        """Those that meet all conditions, in the order of `range_id`.
+
+        Args:
+            conditions: Each about single rows.
+            columns: What is wanted of them; None: all columns but `label_id`.
+        """
+        told, rest = _sorted_out(conditions, self._words)
+        kept = self._ranges.with_columns(self._rows)
+        if told:
+            # What holds of a text holds of all its ranges, so that their texts need not be looked at.
+            kept = kept.filter(self._words.select(pl.all_horizontal(told)).to_series().gather(self._rows))
+        if rest:
+            kept = self._beside(kept, _names(rest)).filter(*rest)
+        wanted = [name for name in (*self._ranges.columns, *self._words.columns) if name != "label_id"]
+        names = wanted if columns is None else [name for name in wanted if name in columns]
+        places = [name for name in names if name in self._ranges.columns]
+        words = [pl.col(name).gather(kept["row"]) for name in names if name not in places]
+        return kept.select(places).hstack(self._words.select(words)) if words else kept.select(places)
 
     def select(self, *columns: IntoExpr, **named: IntoExpr) -> pl.DataFrame:
         """The columns asked for, of all of them, in the order of `range_id`."""
-        return self._beside(_names([*columns, *named.values()])).select(*columns, **named)
+        rows = self._ranges.with_columns(self._rows)
+        return self._beside(rows, _names([*columns, *named.values()])).select(*columns, **named)
 
     def words(self, name: str) -> list[str]:
         """What a column says that stands with the texts, each text once, sorted."""
@@ -50,10 +65,19 @@ class ScopeTable:
         """The same ranges with other words: `change` gets these and keeps `label_id`."""
         return ScopeTable(self._ranges, change(self._words))
 
-    def _beside(self, names: list[str]) -> pl.DataFrame:
-        """The ranges with those of these columns that stand with the texts."""
+    def _beside(self, rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+        """Some of the ranges, with those of these columns that stand with the texts."""
         wanted = [name for name in dict.fromkeys(names) if name in self._words.columns and name != "label_id"]
-        return self._ranges.with_columns(self._words[name].gather(self._rows) for name in wanted)
+        return rows.with_columns(self._words[name].gather(rows["row"]) for name in wanted) if wanted else rows
+
+
+def _sorted_out(conditions: Sequence[pl.Expr], words: pl.DataFrame) -> tuple[list[pl.Expr], list[pl.Expr]]:
+    """Conditions about nothing but texts, and the others."""
+    told: list[pl.Expr] = []
+    rest: list[pl.Expr] = []
+    for each in conditions:
+        (told if set(each.meta.root_names()) <= set(words.columns) else rest).append(each)
+    return told, rest
 
 
 def _names(asked: Sequence[IntoExpr]) -> list[str]:
