@@ -134,6 +134,9 @@ def enclosing(
     Returns:
         `transfer_id`, `scope_id` (the range), its `kind` and `style`, and the field, for calls that have one.
     """
+    if calls.is_empty():
+        texts = dict.fromkeys(("kind", "style", field), pl.String)
+        return pl.DataFrame(schema={"transfer_id": calls.schema["transfer_id"], "scope_id": pl.UInt32, **texts})
     muted = pl.Series([], dtype=pl.UInt32) if silent is None else silent
     columns = ("range_id", "thread", "process", "style", "kind", field, "start_ns", "end_ns")
     speaking = scopes.filter(pl.col(field).is_not_null(), columns=columns).rename(

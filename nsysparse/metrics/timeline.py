@@ -110,6 +110,8 @@ def _offsets(runs: pl.DataFrame, clocks: Clocks, order: Sequence[str]) -> dict[s
 
 def _on_base(rows: pl.DataFrame, offset: Offset) -> pl.DataFrame:
     """Stretches of one trace on the base's clock."""
+    if offset.base == offset.other:
+        return rows
     return rows.with_columns(offset.expr_to_base(pl.col(name)).alias(name) for name in ("start_ns", "end_ns"))
 
 
