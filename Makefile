@@ -4,10 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_FLAGS ?= --quiet --disable-pip-version-check
 PYTEST ?=
+BENCH ?=
 SAMPLE := sample_traces/synthetic/pd-oneprofile.sqlite
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test report reports traces lint format types imports docs docs-write smoke coverage check bench lock clean
+.PHONY: help setup setup-run demo test report reports traces lint format types imports docs docs-write smoke coverage check bench bench-check bench-stages lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,9 +57,11 @@ imports: setup  ## who may import whom
 
 docs: setup  ## the generated reference pages are current
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python tests/benchmarks/table.py --check
 
 docs-write: setup  ## write the generated reference pages
 	$(BIN)/python docs/generate.py
+	$(BIN)/python tests/benchmarks/table.py
 
 smoke: setup  ## the built wheel works in a clean environment, outside this folder
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
@@ -81,8 +84,13 @@ reports: setup  ## regenerate reports/ from the sample traces
 traces: setup  ## regenerate the synthetic sample traces
 	$(BIN)/python sample_traces/generate.py
 
-bench: setup  ## measure against the bare scan of the same tables (ratios), growth with the numbers of transfers and of files, nesting, and the annotation
-	$(BIN)/python tests/benchmarks/report_ratio.py
+bench: setup  ## measure what docs/explanation/performance.md demands, as ratios, or as BENCH="…" says
+	$(BIN)/python tests/benchmarks/bench.py $(BENCH)
+
+bench-check: setup  ## the same on small traces: fail where a demand is missed or a ratio got worse than recorded
+	$(BIN)/python tests/benchmarks/bench.py --check $(BENCH)
+
+bench-stages: setup  ## growth of the work after reading with transfers, files and nesting; comparisons, and the annotation
 	$(BIN)/python tests/benchmarks/diff_ratio.py
 	$(BIN)/python tests/benchmarks/growth.py
 	$(BIN)/python tests/benchmarks/files.py

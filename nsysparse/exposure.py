@@ -5,11 +5,8 @@ counts as compute). Of each transfer's wire time and waiting, the part outside i
 transfers are set against compute as one, and the result is shared as their time is.
 """
 
-from collections.abc import Mapping
-
 import polars as pl
 
-from nsysparse.busy import by_device
 from nsysparse.frames import GROUP, device_key
 from nsysparse.intervals import Ints, coverage, groups_in_order, reach_before
 from nsysparse.sharing import divide
@@ -46,12 +43,10 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
         wire=pl.when(pl.col("wire_ns").is_not_null().all()).then(pl.col("wire_ns").sum()),
         basis=pl.col("wire_basis").first(),
     )
-    busy = {key: rows.sort("start_ns") for key, rows in by_device(compute).items()}
-    recorded = pl.DataFrame(list(busy), schema=dict.fromkeys(("trace_id", "device"), pl.String), orient="row")
-    known = units.join(recorded, on=["trace_id", "device"], how="semi")
-    whole = _covered(known, busy)
+    known = units.join(_devices(compute), on=["trace_id", "device"], how="semi")
+    whole = _covered(known, compute)
     parts = wire_parts(known, present)
-    on_wire = _covered(parts, busy).group_by("trace_id", "unit").agg(hidden_wire=pl.col("hidden").sum())
+    on_wire = _covered(parts, compute).group_by("trace_id", "unit").agg(hidden_wire=pl.col("hidden").sum())
     facts = (
         whole.join(on_wire, on=["trace_id", "unit"], how="left")
         # A group's kernels may leave pauses in which compute ran: never more than the kernels' own time.
@@ -70,6 +65,10 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
         .select("trace_id", "unit", "hidden", "hidden_wire")
     )
     return _shared(transfers, timed.join(facts, on=["trace_id", "unit"]))
+
+
+def _devices(compute: pl.DataFrame) -> pl.DataFrame:
+    return compute.select("trace_id", "device").unique().cast(pl.String)
 
 
 def wire_parts(units: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
@@ -106,11 +105,12 @@ def _merged(present: pl.DataFrame) -> pl.DataFrame:
     return parts.agg(pl.col(*GROUP, "start_ns").first(), pl.col("end_ns").max()).drop("part")
 
 
-def _covered(spans: pl.DataFrame, busy: Mapping[tuple[str, str], pl.DataFrame]) -> pl.DataFrame:
-    """Add `hidden`: for how long compute ran on the device, in order of time, during each span."""
+def _covered(spans: pl.DataFrame, compute: pl.DataFrame) -> pl.DataFrame:
+    """Add `hidden`: for how long compute ran on the device during each span."""
+    busy = dict(compute.group_by("trace_id", "device"))
     found = [spans.clear().with_columns(hidden=pl.lit(0, dtype=pl.Int64))]
-    for (trace, device), part in spans.group_by("trace_id", "device", maintain_order=True):
-        rows = busy[str(trace), str(device)]
+    for key, part in spans.group_by("trace_id", "device", maintain_order=True):
+        rows = busy[key].sort("start_ns")
         starts, ends = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
         hidden: Ints = coverage(starts, ends, part["end_ns"].to_numpy()) - coverage(
             starts, ends, part["start_ns"].to_numpy()

@@ -115,7 +115,8 @@ def open_around(starts: Ints, ends: Ints) -> Ints:
     """
     lasting = ends > starts
     begun = np.concatenate([[0], np.cumsum(lasting)[:-1]]).astype(np.int64)
-    ended = np.searchsorted(np.sort(ends[lasting]), starts, side="right")
+    # Ends of nested intervals are nearly in order, of which this way of sorting makes use.
+    ended = np.searchsorted(np.sort(ends[lasting], kind="stable"), starts, side="right")
     depth: Ints = begun - ended
     return depth
 
@@ -191,7 +192,7 @@ def monotone_chains(ends: Ints) -> Ints:
 
     One thread's calls rarely overlap, so nearly always there is one chain and the loop never runs.
     """
-    if len(ends) == 0 or bool((ends[1:] >= ends[:-1]).all()):
+    if _never_falls(ends):
         return np.zeros(len(ends), dtype=np.int64)
     from bisect import bisect_right
 
@@ -211,12 +212,16 @@ def run_extremes(low: Ints, high: Ints, first: Ints, stop: Ints) -> tuple[Ints, 
     """Minimum of `low` and maximum of `high` over each run [first, stop) of positions.
 
     Runs may overlap and nest without limit: a sparse table is built one level at a time and each run is answered at
-    the level of its length, so the cost is n·log n and never positions times depth. Empty runs give (0, 0).
+    the level of its length, so the cost is n·log n and never positions times depth. Where neither ever falls, as of
+    what ran one after the other, the ends of a run hold both. Empty runs give (0, 0).
     """
     minima, maxima = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
     length = stop - first
     filled = np.flatnonzero(length > 0)
     if len(filled) == 0:
+        return minima, maxima
+    if _never_falls(low) and _never_falls(high):
+        minima[filled], maxima[filled] = low[first[filled]], high[stop[filled] - 1]
         return minima, maxima
     level = np.frexp(length[filled].astype(np.float64))[1] - 1  # floor(log2(length)): exact below 2^53
     width = 1
@@ -228,3 +233,7 @@ def run_extremes(low: Ints, high: Ints, first: Ints, stop: Ints) -> tuple[Ints, 
         low, high = np.minimum(low[:-width], low[width:]), np.maximum(high[:-width], high[width:])
         width *= 2
     return minima, maxima
+
+
+def _never_falls(values: Ints) -> bool:
+    return bool((values[1:] >= values[:-1]).all())

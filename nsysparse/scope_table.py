@@ -56,6 +56,10 @@ class ScopeTable:
         rows = self._ranges.with_columns(self._rows)
         return self._beside(rows, _names([*columns, *named.values()])).select(*columns, **named)
 
+    def dtype(self, name: str) -> pl.DataType:
+        """The type of a column."""
+        return (self._ranges if name in self._ranges.columns else self._words).schema[name]
+
     def words(self, name: str) -> list[str]:
         """What a column says that stands with the texts, each text once, sorted."""
         found: list[str] = self._words[name].drop_nulls().unique().sort().to_list()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from nsysparse.containing import innermost
-from nsysparse.intervals import crossings
+from nsysparse.frames import STYLES
 from nsysparse.presets.loader import FIELDS, Rule, active, builtin, match, rules_of
 from nsysparse.presets.rules import PHASES, ROLES, SCOPE
 from nsysparse.scope_table import ScopeTable
@@ -19,6 +19,7 @@ _WORDS = {"phase": PHASES, "role": ROLES}
 OPEN, CROSSED = "open", "crossed"
 """Styles of ranges that hold nothing: never closed, so that their end is not known; or crossing another of their thread
 and domain, so that a push or pop between them was lost."""
+SCOPE_STYLES = pl.Enum([*STYLES.categories, OPEN, CROSSED])
 
 
 def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> ScopeTable:
@@ -32,29 +33,39 @@ def find_scopes(trace: Trace, rules: Sequence[Rule] | None = None) -> ScopeTable
         Their ranges, whose `style` is push_pop, start_end, mark, `OPEN` or `CROSSED`, and what the presets found:
         `rule`, `kind`, `purpose`, `purpose_rule` and the fields of `FIELDS` as text.
     """
-    labels = trace.labels.filter(~nccl_domain.is_nccl())
-    said = match(labels, _speaking(trace.labels) if rules is None else rules)
-    silent = pl.all_horizontal(pl.col("purpose", *FIELDS).is_null()) & (pl.col("kind") == SCOPE)
-    said = said.filter(~silent)  # a name that is merely known, as every operation of torch is
-    said = said.with_columns(
-        pl.when(pl.col(field).is_in(words)).then(field).alias(field) for field, words in _WORDS.items()
-    )
-    crossed = _crossed(trace.ranges, trace.labels, said)
-    if len(crossed):
-        trace.anomalies["ranges-crossing"] += len(crossed)
+    said = said_by(trace.labels, _speaking(trace.labels) if rules is None else rules)
     ranges = (
-        trace.ranges.join(said.select("label_id", "kind"), on="label_id")
+        _announced(trace, said)
+        .join(said.select("label_id", "kind"), on="label_id")
         .with_columns(
             style=pl.when(_never_ended())
-            .then(pl.lit(OPEN))
-            .when(pl.col("range_id").is_in(crossed.implode()))
-            .then(pl.lit(CROSSED))
-            .otherwise("style")
+            .then(pl.lit(OPEN, dtype=SCOPE_STYLES))
+            .when("is_crossed")
+            .then(pl.lit(CROSSED, dtype=SCOPE_STYLES))
+            .otherwise(pl.col("style").cast(SCOPE_STYLES))
         )
         .select("range_id", "label_id", "style", "process", "thread", "start_ns", "end_ns")
         .sort("range_id")
     )
     return ScopeTable(ranges, said)
+
+
+def _announced(trace: Trace, said: pl.DataFrame) -> pl.DataFrame:
+    """Ranges and marks, but none from before a window that was asked for but what processes are: that lasts."""
+    if trace.window is None or trace.window.start_ns is None:
+        return trace.ranges
+    lasting = pl.col("label_id").is_in(said.filter(kind="role")["label_id"].implode())
+    return trace.ranges.filter((pl.col("style") != "mark") | (pl.col("start_ns") >= trace.window.start_ns) | lasting)
+
+
+def said_by(labels: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
+    """What rules say of labels, a row for each of which they say something: `label_id` and the words of scopes."""
+    said = match(labels.filter(~nccl_domain.is_nccl()), rules)
+    silent = pl.all_horizontal(pl.col("purpose", *FIELDS).is_null()) & (pl.col("kind") == SCOPE)
+    said = said.filter(~silent)  # a name that is merely known, as every operation of torch is
+    return said.with_columns(
+        pl.when(pl.col(field).is_in(words)).then(field).alias(field) for field, words in _WORDS.items()
+    )
 
 
 def holding(scopes: ScopeTable, *conditions: pl.Expr) -> pl.DataFrame:
@@ -69,30 +80,6 @@ def _never_ended() -> pl.Expr:
     """
     about_one = pl.col("kind").is_in(MOVING_KINDS) | (pl.col("style") == "push_pop")
     return pl.col("is_open") & about_one & (pl.col("style") != "mark")
-
-
-def _crossed(ranges: pl.DataFrame, labels: pl.DataFrame, told: pl.DataFrame) -> pl.Series:
-    """`range_id` of push/pop ranges that overlap another of their thread and domain without holding it.
-
-    Each thread and domain has a stack of its own, so these cannot be true: a push or pop was lost, or a range was
-    closed too early.
-
-    Args:
-        ranges: Of one trace.
-        labels: Their labels.
-        told: Labels that say something; stacks without any of them are not looked at.
-    """
-    stack = ["thread", "domain"]
-    placed = ranges.filter(pl.col("style") == "push_pop").join(labels.select("label_id", "domain"), on="label_id")
-    speaking = placed.join(told.select("label_id"), on="label_id", how="semi").select(stack).unique()
-    found = [pl.Series("range_id", [], dtype=pl.UInt32)]
-    wanted = placed.join(speaking, on=stack, how="semi", nulls_equal=True)
-    for _, rows in wanted.group_by(stack, maintain_order=True):
-        lane = rows.sort("start_ns", "end_ns", "range_id", descending=[False, True, False])
-        starts, ends = lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy()
-        crossing = crossings(starts, ends)
-        found.append(lane["range_id"].filter(pl.Series(crossing)))
-    return pl.concat(found).sort()
 
 
 def wants_local_copies(labels: pl.DataFrame, rules: Sequence[Rule] | None = None) -> bool:
@@ -135,8 +122,8 @@ def enclosing(
         `transfer_id`, `scope_id` (the range), its `kind` and `style`, and the field, for calls that have one.
     """
     if calls.is_empty():
-        texts = dict.fromkeys(("kind", "style", field), pl.String)
-        return pl.DataFrame(schema={"transfer_id": calls.schema["transfer_id"], "scope_id": pl.UInt32, **texts})
+        types = {name: scopes.dtype(name) for name in ("kind", "style", field)}
+        return pl.DataFrame(schema={"transfer_id": calls.schema["transfer_id"], "scope_id": pl.UInt32, **types})
     muted = pl.Series([], dtype=pl.UInt32) if silent is None else silent
     columns = ("range_id", "thread", "process", "style", "kind", field, "start_ns", "end_ns")
     speaking = scopes.filter(pl.col(field).is_not_null(), columns=columns).rename(

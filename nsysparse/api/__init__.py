@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from nsysparse.api.comparing import analyse_run as analyse_run
     from nsysparse.api.comparing import compare_runs as compare_runs
     from nsysparse.api.exports import export_frame as export_frame
+    from nsysparse.api.exports import export_pieces as export_pieces
     from nsysparse.api.looking import check_preset as check_preset
     from nsysparse.api.looking import inspect as inspect
     from nsysparse.api.looking import prompt_lengths as prompt_lengths
@@ -34,6 +35,7 @@ _HOMES = {
     "check_preset": "looking",
     "compare_runs": "comparing",
     "export_frame": "exports",
+    "export_pieces": "exports",
     "inspect": "looking",
     "prompt_lengths": "looking",
     "study_traces": "study",

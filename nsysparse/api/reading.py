@@ -11,8 +11,9 @@ from nsysparse.evidence import Surroundings, count_once, issuing
 from nsysparse.presets.loader import Preset, active, rules_of
 from nsysparse.request_ids import collisions, normalise_texts
 from nsysparse.scope_table import ScopeTable
-from nsysparse.scopes import enclosing, find_scopes, wants_local_copies
+from nsysparse.scopes import enclosing, find_scopes, said_by, wants_local_copies
 from nsysparse.shares import request_id
+from nsysparse.source.export import Access
 from nsysparse.source.extract import read_trace
 from nsysparse.source.trace import Trace
 from nsysparse.steps import tells_steps
@@ -21,7 +22,13 @@ from nsysparse.transports.nccl import with_buffers
 
 
 def read(
-    path: Path, trace_id: str, presets: Sequence[Preset], *, all_gpu_work: bool, engine: bool = False
+    path: Path,
+    trace_id: str,
+    presets: Sequence[Preset],
+    *,
+    all_gpu_work: bool,
+    engine: bool = False,
+    access: Access | None = None,
 ) -> tuple[Trace, ScopeTable, tuple[Preset, ...]]:
     """A trace, what presets say about its ranges, and which of them are active in it.
 
@@ -29,16 +36,21 @@ def read(
     """
     heard: list[tuple[Preset, ...]] = []
 
-    def local_copies(labels: pl.DataFrame) -> bool:
+    def speaking(labels: pl.DataFrame) -> pl.Series:
         heard.append(active(presets, labels))
-        return wants_local_copies(labels, rules_of(heard[0]))
+        return said_by(labels, rules_of(heard[0]))["label_id"]
 
-    def steps(labels: pl.DataFrame) -> bool:
-        return engine and tells_steps(labels, rules_of(heard[0]))
-
-    trace = read_trace(path, trace_id, all_gpu_work=all_gpu_work, local_copies=local_copies, steps=steps)
-    speaking = heard[0] if heard else active(presets, trace.labels)
-    return trace, find_scopes(trace, rules_of(speaking)), speaking
+    trace = read_trace(
+        path,
+        trace_id,
+        all_gpu_work=all_gpu_work,
+        all_ranges=all_gpu_work,
+        speaking=speaking,
+        access=access,
+        local_copies=lambda labels: wants_local_copies(labels, rules_of(heard[0])),
+        steps=lambda labels: engine and tells_steps(labels, rules_of(heard[0])),
+    )
+    return trace, find_scopes(trace, rules_of(heard[0])), heard[0]
 
 
 def find_standing(
@@ -57,7 +69,7 @@ def _surroundings(found: pl.DataFrame, trace: Trace, scopes: ScopeTable) -> Surr
     return Surroundings(
         other=enclosing(found, scopes, "purpose").filter(pl.col("purpose") == "other")["transfer_id"],
         within=enclosing(found, scopes, "purpose", silent=beside).select("transfer_id", "scope_id"),
-        threads=trace.ranges["thread"].unique(),
+        threads=pl.Series(trace.threads, dtype=pl.Int64),
         issuing=issuing(found, trace),
     )
 

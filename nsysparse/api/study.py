@@ -202,7 +202,7 @@ def _require_distinct(traces: Sequence[Trace]) -> None:
         return
     seen: dict[tuple[object, ...], str] = {}
     for trace in traces:
-        events = (trace.ranges.drop("trace_id"), trace.gpu_ops.drop("trace_id"))
+        events = (trace.ranges, trace.gpu_ops.drop("trace_id"))
         if all(part.is_empty() for part in events):
             continue
         mark = tuple((part.height, int(part.hash_rows().sum())) for part in (*events, trace.labels))

@@ -1,20 +1,25 @@
 """`nsysparse export`: typed frames, for people who check us against other tools, and metrics, for those who watch."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import click
 
 from nsysparse.analysis import DEFAULT_PURPOSE, PURPOSES
 from nsysparse.cli.options import AnalysisArguments, analysis_options, files_of, options_of
-from nsysparse.cli.place import format_for, write
+from nsysparse.cli.place import format_for, is_terminal, stream
 from nsysparse.cli.settings import Configured, is_typed
 from nsysparse.cli.talk import progress, say, verbosity_options
 from nsysparse.errors import UsageError
 
 if TYPE_CHECKING:
     from nsysparse.api import Options, Progress
+
+Fill = Callable[[BinaryIO], str]
+"""Writes an export to a file, and says what that was."""
 
 FORMATS = {"csv": ".csv", "parquet": ".parquet", "ndjson": ".ndjson"}
 FRAMES = ("nvtx_ranges", "scopes", "gpu_ops", "transfers", "attributions", "exchanges")
@@ -78,15 +83,18 @@ def command(
     if frame and not is_typed("purpose"):
         purpose = None  # a frame is all there is, for holding against other tools, unless somebody asks for less
     options = options_of(purpose or (DEFAULT_PURPOSE if metrics else "all"), **known)
-    content: str | bytes
+    target = None if output in (None, "-") else Path(str(output))
+    shown = target is None and is_terminal()
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs(traces, stack)
+        inputs = [*paths, *map(Path, traces), *files_of(options)]
         if frame is None:
-            content, what = _metrics(paths, options, tell, per_request=per_request), "metrics"
+            fill = _metrics(paths, options, tell, per_request=per_request)
         else:
-            content, what = _rows(paths, frame, options, tell, chosen)
-    target = None if output in (None, "-") else Path(str(output))
-    write(content, target, force=force, inputs=[*paths, *map(Path, traces), *files_of(options)])
+            fill = _rows(paths, frame, options, tell, chosen, at_once=shown)
+        what = "" if shown else stream(fill, target, force=force, inputs=inputs)
+    if shown:  # what shows how far it is would be drawn into it
+        stream(fill, target, force=force)
     if target is not None:
         say(f"Wrote {what} to {target}")
 
@@ -104,17 +112,29 @@ def _check(frame: str | None, output_format: str | None, *, metrics: bool, per_r
         raise UsageError(f"{given[0]}: no frame depends on it.", "Leave it out, or say --metrics instead of --frame.")
 
 
-def _metrics(paths: list[Path], options: "Options", tell: "Progress", *, per_request: bool) -> str:
+def _metrics(paths: list[Path], options: "Options", tell: "Progress", *, per_request: bool) -> Fill:
     from nsysparse.api import analyse
     from nsysparse.render.to_openmetrics import render
 
-    return render(analyse(paths, options, tell), per_request=per_request)
+    data = render(analyse(paths, options, tell), per_request=per_request).encode("utf-8")
+
+    def fill(file: BinaryIO) -> str:
+        file.write(data)
+        return "metrics"
+
+    return fill
 
 
-def _rows(paths: list[Path], frame: str, options: "Options", tell: "Progress", chosen: str) -> tuple[bytes, str]:
-    from nsysparse.api import export_frame
-    from nsysparse.tables import encode
+def _rows(paths: list[Path], frame: str, options: "Options", tell: "Progress", chosen: str, *, at_once: bool) -> Fill:
+    """Writes a frame piece by piece as it is read; `at_once`: all of it is read now."""
+    from nsysparse.api import export_pieces
+    from nsysparse.tables import write_pieces
     from nsysparse.units import counted
 
-    rows = export_frame(paths, frame, options, tell)
-    return encode(rows, chosen), counted(rows.height, "row")
+    pieces = export_pieces(paths, frame, options, tell)
+    read = list(pieces) if at_once else [next(pieces)]  # what cannot be read is to say so before any file is touched
+
+    def fill(file: BinaryIO) -> str:
+        return counted(write_pieces(chain(read, pieces), chosen, file), "row")
+
+    return fill

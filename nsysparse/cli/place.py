@@ -4,10 +4,13 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO, TypeVar, cast
 
 from nsysparse.errors import OutputError, UsageError
+
+Said = TypeVar("Said")
 
 # What our own files begin with, by format; only such a file is replaced unasked.
 _SIGNATURES = (
@@ -64,17 +67,40 @@ def write(content: str | bytes, target: Path | None, *, force: bool, inputs: Seq
         OutputError: The file is somebody else's, or cannot be written.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
+    stream(lambda file: file.write(data), target, force=force, inputs=inputs)
+
+
+def is_terminal() -> bool:
+    """Whether somebody sees stdout as it comes."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def stream(fill: Callable[[BinaryIO], Said], target: Path | None, *, force: bool, inputs: Sequence[Path] = ()) -> Said:
+    """Write what need not fit into memory; else as `write`.
+
+    Args:
+        fill: Writes everything to the file that it is given, of which it may only `write`, unless it is `seekable`.
+        target: As for `write`.
+        force: Likewise.
+        inputs: Likewise.
+
+    Returns:
+        What `fill` says.
+
+    Raises:
+        OutputError: The file is somebody else's, or cannot be written.
+    """
     if target is None:
         if sys.stdout is None:
             raise OutputError("Standard output is closed.", "Name a file with -o.")
         sys.stdout.flush()
-        sys.stdout.buffer.write(_for_terminal(data) if sys.stdout.isatty() else data)
+        said = fill(cast("BinaryIO", _Terminal()) if is_terminal() else sys.stdout.buffer)
         sys.stdout.buffer.flush()
-        return
+        return said
     check(target, force=force, inputs=inputs)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, data)
+        return _replace(target, fill)
     except OSError as error:
         raise _unwritable(target, error) from error
 
@@ -110,8 +136,22 @@ def _unwritable(target: Path, error: OSError) -> OutputError:
     return OutputError(f"{target}: cannot be written ({error.strerror}).", "Check folder and free space.")
 
 
+class _Terminal:
+    """Standard output where it is a terminal: text arrives there that it does not obey, for names come from the trace.
+
+    Elsewhere bytes stay as they are.
+    """
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Write whole characters."""
+        return sys.stdout.buffer.write(_for_terminal(bytes(data)))
+
+    def seekable(self) -> bool:
+        """What is written is seen."""
+        return False
+
+
 def _for_terminal(data: bytes) -> bytes:
-    """Text that no terminal obeys: names come from the trace. Elsewhere bytes stay as they are."""
     from nsysparse.render.names import visible
 
     try:
@@ -127,12 +167,12 @@ def _is_ours(target: Path) -> bool:
     return any(signature in head for signature in _SIGNATURES)
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, fill: Callable[[BinaryIO], Said]) -> Said:
     """Old file or new file, never half: written beside it, then renamed."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            said = fill(file)
         # mkstemp's files are private; give it the mode a plain open would.
         mask = os.umask(0)
         os.umask(mask)
@@ -142,3 +182,4 @@ def _replace(target: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             Path(name).unlink()
         raise
+    return said

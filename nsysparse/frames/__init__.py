@@ -11,8 +11,9 @@ tools get; `ids` takes global ids apart, `schema` checks.
 from nsysparse.frames.engine import Paths, StepRequests, Steps, Work
 from nsysparse.frames.exported import NvtxRanges, Scopes, exported_gpu_ops, exported_scopes, exported_transfers
 from nsysparse.frames.found import GROUP, Exchanges, Found, Shares, Transfers, found_frame
-from nsysparse.frames.ids import device_key, pid, thread_process, tid
+from nsysparse.frames.ids import THREAD_BITS, device_key, pid, thread_process, tid
 from nsysparse.frames.recorded import (
+    STYLES,
     Compute,
     Counters,
     GpuOps,
@@ -27,6 +28,8 @@ from nsysparse.frames.schema import Frame, Schema
 
 __all__ = [
     "GROUP",
+    "STYLES",
+    "THREAD_BITS",
     "Compute",
     "Counters",
     "Exchanges",

@@ -15,9 +15,13 @@ class OfTrace(Schema):
     )
 
 
+THREAD_BITS = 24
+"""The lowest bits of a global thread id are the operating system's; what stands above them is its process."""
+
+
 def thread_process(thread: pl.Expr) -> pl.Expr:
     """The process a global thread id belongs to: everything above its 24 bits of thread id."""
-    return thread.floordiv(1 << 24)
+    return thread.floordiv(1 << THREAD_BITS)
 
 
 def pid(process: pl.Expr) -> pl.Expr:

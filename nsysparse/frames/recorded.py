@@ -15,18 +15,27 @@ class Labels(Schema):
     name = Column(pl.String, nullable=False, about="as recorded, not shortened")
 
 
-class Ranges(OfTrace):
-    """NVTX ranges (push/pop and start/end) and marks (style `mark`, end = start), totally sorted."""
+STYLES = pl.Enum(["mark", "push_pop", "start_end"])
+"""How a range was made: one of a thread's stack, one that may span threads, or an instant."""
+
+
+class Ranges(Schema):
+    """NVTX ranges (push/pop and start/end) and marks (style `mark`, end = start) of one trace, totally sorted."""
 
     range_id = Column(pl.UInt32, nullable=False, about="number of the range or mark")
     label_id = Column(pl.UInt32, nullable=False, about="code of a distinct (domain, name) pair")
-    style = Column(pl.String, nullable=False, about="`push_pop`, `start_end` or `mark`")
+    style = Column(STYLES, nullable=False, about="`push_pop`, `start_end` or `mark`")
     process = Column(pl.Int64, nullable=False, about="global process id of the export")
     thread = Column(pl.Int64, nullable=False, about="global thread id of the export")
     end_thread = Column(pl.Int64, nullable=True, about="the thread that closed a start/end range")
     start_ns = Column(pl.Int64, nullable=False, about="first instant, on the clock of its own trace")
     end_ns = Column(pl.Int64, nullable=False, about="first instant after it")
     is_open = Column(pl.Boolean, nullable=False, about="nobody closed it: it ends with the recording")
+    is_crossed = Column(
+        pl.Boolean,
+        nullable=False,
+        about="it cannot be true beside another of its thread and domain: a push or pop was lost",
+    )
 
 
 class Payloads(Schema):
@@ -101,10 +110,14 @@ class GpuOps(OfTrace):
     grid_x = Column(pl.Int64, nullable=True, about="blocks of a kernel; for NCCL's, its channels")
 
 
-class Compute(OfTrace):
-    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged."""
+class Compute(Schema):
+    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged.
 
-    device = Column(pl.String, nullable=False, about="the device, as `device_key` names it")
+    There can be ten million intervals, of few devices.
+    """
+
+    trace_id = Column(pl.Categorical, nullable=False, about="the input, as in other frames")
+    device = Column(pl.Categorical, nullable=False, about="the device, as `device_key` names it")
     start_ns = Column(pl.Int64, nullable=False, about="first instant, on the clock of its own trace")
     end_ns = Column(pl.Int64, nullable=False, about="first instant after it")
 

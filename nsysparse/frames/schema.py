@@ -23,7 +23,9 @@ class Column:
 
     __slots__ = ("about", "dtype", "nullable", "primary_key")
 
-    def __init__(self, dtype: type[pl.DataType], about: str, *, nullable: bool, primary_key: bool = False) -> None:
+    def __init__(
+        self, dtype: type[pl.DataType] | pl.DataType, about: str, *, nullable: bool, primary_key: bool = False
+    ) -> None:
         """Keep what the schema says."""
         self.dtype, self.about, self.nullable, self.primary_key = dtype, about, nullable, primary_key
 

@@ -38,7 +38,7 @@ from nsysparse.metrics.gap_verdict import gap_verdict
 from nsysparse.metrics.journeys import Journeys, with_ways
 from nsysparse.metrics.lengths import critical, lengths
 from nsysparse.metrics.links import links, message_sizes, with_ends
-from nsysparse.metrics.marks import stretches
+from nsysparse.metrics.marks import computing, stretches
 from nsysparse.metrics.measured import Measured, distribution, steady
 from nsysparse.metrics.ports import ports
 from nsysparse.metrics.prefill import prefill_devices
@@ -102,6 +102,7 @@ def assemble(
     gap = gap_verdict(found_requests, journeys.threshold, roles)
     part = largest_part(known_gaps, found_requests)
     decode, prefill = decode_devices(measured, journeys), prefill_devices(measured, journeys)
+    drawn = stretches(measured, journeys, met)
     analysis = Analysis(
         nsysparse=__version__,
         verdict=verdict(gap, found_totals, found_links, left_out, traces, part),
@@ -119,10 +120,11 @@ def assemble(
         message_sizes=message_sizes(ended),
         lengths=lengths(found_requests, known_gaps, journeys, found_links, known, model, _told_steps(settings)),
         timeline=timeline(
-            stretches(measured, journeys, met),
+            drawn,
             journeys.clocks,
             [facts.trace_id for facts in traces],
             [request.request_id for request in found_requests],
+            list(computing(measured, journeys, drawn)),
         ),
         unattributed=left,
         coverage=coverage(measured),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from nsysparse.analysis import DECODE, PREFILL
-from nsysparse.busy import by_device
 from nsysparse.frames import device_key, pid
 from nsysparse.intervals import run_extremes
 from nsysparse.metrics.instants import Instants
@@ -112,7 +111,8 @@ def compute_of(compute: pl.DataFrame) -> dict[tuple[str, str], Instants]:
     Args:
         compute: Columns of `Compute`.
     """
-    return {key: Instants.covered(rows) for key, rows in by_device(compute).items()}
+    parts = compute.partition_by(OF_DEVICE, as_dict=True)
+    return {(str(trace), str(device)): Instants.covered(rows) for (trace, device), rows in parts.items()}
 
 
 def coming(measured: Measured) -> pl.DataFrame:

@@ -7,6 +7,7 @@ the time within a mark that is covered, `count` is how many stretches it holds. 
 """
 
 from bisect import bisect_left
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -36,7 +37,7 @@ _NEVER = (1 << 63) - 1  # the pause before the first of a lane and kind: no thre
 _THRESHOLDS = (0, *(FACTOR**power for power in range(30)))
 
 
-def levels(stretches: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
+def levels(stretches: pl.DataFrame, apart: Iterable[pl.DataFrame] = ()) -> list[tuple[int, pl.DataFrame]]:
     """Thresholds in ns and the marks that they leave, the coarsest first.
 
     The finest is the first of the ladder 0, 1, 4, 16, … that leaves no more than `FINEST_MARKS`. A coarser one is kept
@@ -45,14 +46,19 @@ def levels(stretches: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
     Args:
         stretches: `lane`, `kind`, `start_ns` (>= 0), `end_ns` (>= start), `request`, in any order; of at most
             `FINEST_MARKS` lanes and kinds.
+        apart: Stretches of further lanes and kinds, the columns likewise, all of one in one frame: each is merged at
+            once as far as no level could tell its marks apart, so that no more than one is held as rows.
 
     Returns:
         Frames with the columns `MARK`, sorted by lane, start, end and kind; no level where there is no stretch.
     """
-    if stretches.is_empty():
+    parts = [_as_coarse(_in_order(each)) for each in (stretches, *apart) if each.height]
+    if not parts:
         return []
-    rows = _in_order(stretches)
-    place = bisect_left(_THRESHOLDS, -FINEST_MARKS, key=lambda each: -_left(rows, each))
+    # What leaves too many marks of a part does so of all, and marks merge to what their stretches would.
+    coarsest = max(threshold for threshold, _ in parts)
+    rows = pl.concat([marks for _, marks in parts])
+    place = bisect_left(_THRESHOLDS, -FINEST_MARKS, lo=_THRESHOLDS.index(coarsest), key=lambda each: -_left(rows, each))
     found = [(_THRESHOLDS[place], _merged(rows, _THRESHOLDS[place]))]
     total = found[0][1].height
     for threshold in _THRESHOLDS[place + 1 :]:
@@ -64,6 +70,12 @@ def levels(stretches: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
             total += count
     order = ["lane", "start_ns", "end_ns", "kind", "request"]
     return [(each, marks.sort(order).select(list(MARK)).cast(MARK)) for each, marks in reversed(found)]
+
+
+def _as_coarse(rows: pl.DataFrame) -> tuple[int, pl.DataFrame]:
+    """The first threshold of the ladder that leaves no more than `FINEST_MARKS`, and the marks that it leaves."""
+    place = bisect_left(_THRESHOLDS, -FINEST_MARKS, key=lambda each: -_left(rows, each))
+    return _THRESHOLDS[place], _merged(rows, _THRESHOLDS[place])
 
 
 def _in_order(stretches: pl.DataFrame) -> pl.DataFrame:

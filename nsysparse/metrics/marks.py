@@ -4,10 +4,12 @@ Of transfers both sides are drawn, each where it ran: as wire and waiting where 
 one stretch, and where no more than a call was recorded as that call, or as the instant in which it began.
 """
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import polars as pl
 
 from nsysparse.analysis import DECODE, PREFILL
-from nsysparse.busy import by_device
 from nsysparse.exchanges import as_timed
 from nsysparse.exposure import wire_parts
 from nsysparse.metrics.devices import OF_DEVICE, devices, placed
@@ -18,8 +20,8 @@ from nsysparse.wire import windows
 
 KINDS = (PREFILL, DECODE, "compute", "wire", "peer_wait", "transfer", "call")
 """What a mark may be: steps, compute of a device without steps, and transfers by what is known of them."""
-_COMPUTE, _WIRE, _WAIT, _TRANSFER, _CALL = KINDS[2:]
-LANES = ("steps", "compute", "sends", "receives", "transfers")
+COMPUTE, _WIRE, _WAIT, _TRANSFER, _CALL = KINDS[2:]
+LANES = ("steps", COMPUTE, "sends", "receives", "transfers")
 """What a device may have a lane for; the last is of transfers of which it is not known which way they go."""
 STRETCH = pl.Schema({
     "trace_id": pl.String,
@@ -41,24 +43,60 @@ _FACTS = (
 )  # fmt: skip
 
 
+class Computing(NamedTuple):
+    """When compute ran on a device: there can be ten million stretches, so they stand apart.
+
+    Attributes:
+        trace_id: The trace.
+        gpu: The device.
+        times: `start_ns` and `end_ns` of stretches in order that do not touch, on the trace's own clock.
+    """
+
+    trace_id: str
+    gpu: str
+    times: pl.DataFrame
+
+
 def stretches(measured: Measured, journeys: Journeys, met: pl.DataFrame) -> pl.DataFrame:
-    """All that there is to draw, in no particular order.
+    """All that there is to draw but compute, in no particular order.
 
     Args:
         measured: Transfers of any purpose; those that count are drawn, but for copies to the own rank.
-        journeys: Steps, the requests that they hold, and compute.
+        journeys: Steps, and the requests that they hold.
         met: From `exchanges`, over all transfers.
 
     Returns:
         Columns of `STRETCH`.
     """
-    names = pl.DataFrame(
+    steps = _steps(journeys, _names(measured, journeys))
+    return pl.concat([steps, _transfers(measured, met)])
+
+
+def computing(measured: Measured, journeys: Journeys, drawn: pl.DataFrame) -> Iterator[Computing]:
+    """Compute of the devices of which no step is drawn.
+
+    Args:
+        measured: Transfers, which name devices.
+        journeys: When compute ran.
+        drawn: From `stretches`.
+    """
+    steps = drawn.filter(pl.col("lane") == "steps").select("trace_id", "gpu").unique()
+    stepful = set(steps.iter_rows())
+    names = {(trace, device): gpu for trace, device, gpu in _names(measured, journeys).iter_rows()}
+    for (trace, device), rows in journeys.compute.partition_by(OF_DEVICE, as_dict=True).items():
+        ran = rows.select("start_ns", "end_ns").filter(pl.col("end_ns") > pl.col("start_ns"))
+        gpu = names.get((trace, device))
+        if gpu is not None and ran.height and (trace, gpu) not in stepful:
+            yield Computing(str(trace), gpu, ran)
+
+
+def _names(measured: Measured, journeys: Journeys) -> pl.DataFrame:
+    """What each device is called: `trace_id`, `device`, `gpu`."""
+    return pl.DataFrame(
         [(each.trace_id, each.key, each.gpu) for each in devices(measured.transfers, journeys.work)],
         schema=dict.fromkeys((*OF_DEVICE, "gpu"), pl.String),
         orient="row",
     )
-    steps = _steps(journeys, names)
-    return pl.concat([steps, _compute(journeys, names, steps), _transfers(measured, met)])
 
 
 def _steps(journeys: Journeys, names: pl.DataFrame) -> pl.DataFrame:
@@ -69,19 +107,6 @@ def _steps(journeys: Journeys, names: pl.DataFrame) -> pl.DataFrame:
     single = journeys.held.filter(pl.len().over("step_id") == 1)
     both = pl.concat([ran.select(columns), host.select(columns)]).join(single, on="step_id", how="left")
     return _drawn(both.with_columns(lane=pl.lit("steps"), kind="phase"))
-
-
-def _compute(journeys: Journeys, names: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Compute of the devices of which no step is known."""
-    stepless = names.join(steps, on=["trace_id", "gpu"], how="anti")
-    ran, lasts = by_device(journeys.compute), pl.col("end_ns") > pl.col("start_ns")
-    told = {"lane": pl.lit("compute"), "kind": pl.lit(_COMPUTE)}
-    rows = [
-        ran[trace, device].filter(lasts).with_columns(gpu=pl.lit(gpu, pl.String), **told)
-        for trace, device, gpu in stepless.iter_rows()
-        if (trace, device) in ran
-    ]
-    return _drawn(pl.concat([journeys.compute.clear(), *rows], how="diagonal"))
 
 
 def _transfers(measured: Measured, met: pl.DataFrame) -> pl.DataFrame:

@@ -1,15 +1,15 @@
 """What happened when, on one axis: the stretches of all traces on one clock, in lanes, at several levels of detail."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 import polars as pl
 
 from nsysparse.analysis import Lane, Timeline, TimelineLevel, Undrawn
 from nsysparse.clocks import Clocks, Offset
 from nsysparse.frames import pid
 from nsysparse.metrics.levels import MARK, levels
-from nsysparse.metrics.marks import KINDS, LANES
+from nsysparse.metrics.marks import COMPUTE, KINDS, LANES, STRETCH, Computing
 from nsysparse.metrics.rates import UNKNOWN_END
 
 MOST_LANES = 2_000
@@ -18,7 +18,13 @@ NO_TIME, CLOCK, TOO_MANY = "no-time", "clock", "lanes"
 _PLACE = ["trace_id", "gpu", "process", "lane"]
 
 
-def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], requests: Sequence[str]) -> Timeline | None:
+def timeline(
+    found: pl.DataFrame,
+    clocks: Clocks,
+    traces: Sequence[str],
+    requests: Sequence[str],
+    computing: Sequence[Computing] = (),
+) -> Timeline | None:
     """Lanes and levels of marks on the clock with which most stretches can be aligned, of equal ones the first.
 
     Args:
@@ -26,34 +32,65 @@ def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], request
         clocks: Of all traces.
         traces: Their ids, in order.
         requests: Ids of requests, in the order of the analysis.
+        computing: From `computing`; a device at most once.
 
     Returns:
         None where no stretch has a time.
     """
     timed = found.drop_nulls(["start_ns", "end_ns"])
-    if timed.is_empty():
+    if timed.is_empty() and not computing:
         return None
-    order = [*traces, *sorted(set(found["trace_id"].unique()) - set(traces))]
-    runs = _runs(timed)
-    offsets = _offsets(runs, clocks, order)
-    is_aligned = pl.col("trace_id").is_in(list(offsets))
-    places = _places(runs.filter(is_aligned), order)
-    drawn = (
-        runs.join(places.head(MOST_LANES), on=_PLACE, nulls_equal=True)
-        .join(_numbers(request_id=requests), on="request_id", how="left")
+    counts = Counter(dict(timed.group_by("trace_id").len().iter_rows()))
+    for each in computing:
+        counts[each.trace_id] += each.times.height
+    order = [*traces, *sorted({*found["trace_id"].unique(), *counts} - set(traces))]
+    offsets = _offsets(counts, clocks, order)
+    on_base = [_on_base(rows, offsets[trace]) for trace, rows in _by_trace(timed) if trace in offsets]
+    aligned = pl.concat([timed.clear(), *on_base])
+    busy = {
+        (each.trace_id, each.gpu): _on_base(each.times, offsets[each.trace_id])
+        for each in computing
+        if each.trace_id in offsets
+    }
+    places = _places(pl.concat([aligned.select(_PLACE), *(_lane_of(*device) for device in busy)]), order)
+    shown = places.head(MOST_LANES)
+    drawn = aligned.join(shown, on=_PLACE, nulls_equal=True)
+    compute_lanes = shown.filter(lane=COMPUTE).select("trace_id", "gpu", "place")
+    lanes = {(trace, gpu): place for trace, gpu, place in compute_lanes.iter_rows() if (trace, gpu) in busy}
+    ends = [drawn, *(busy[device] for device in lanes)]
+    origin, end = (
+        pl.concat([each.select("start_ns", "end_ns") for each in ends])
+        .select(low=pl.col("start_ns").min(), high=pl.col("end_ns").max())
+        .row(0)
+    )
+    marks = (
+        drawn.join(_numbers(request_id=requests), on="request_id", how="left")
         .join(_numbers(kind=KINDS), on="kind")
-        .sort("row")
+        .select("start_ns", "end_ns", lane="place", kind="number_of_kind", request="number_of_request_id")
+        .with_columns(pl.col("start_ns", "end_ns") - origin)
     )
-    marks = pl.concat(
-        _on_base(_rows(timed, part), offsets[str(trace)])
-        for (trace,), part in drawn.group_by("trace_id", maintain_order=True)
-    )
-    origin, end = marks.select(low=pl.col("start_ns").min(), high=pl.col("end_ns").max()).row(0)
-    marks = marks.with_columns(pl.col("start_ns", "end_ns") - origin)
+
+    def compute_marks(device: tuple[str, str]) -> pl.DataFrame:
+        return (
+            busy[device]
+            .select(
+                pl.col("start_ns", "end_ns") - origin,
+                lane=pl.lit(lanes[device], pl.UInt32),
+                kind=pl.lit(KINDS.index(COMPUTE), pl.UInt32),
+                request=pl.lit(None, pl.UInt32),
+            )
+            .select(marks.columns)
+        )
+
+    late = aligned.join(places.slice(MOST_LANES), on=_PLACE, nulls_equal=True)
+    unplaced = Counter(dict(late.group_by("trace_id").len().iter_rows()))
+    for (trace, gpu), times in busy.items():
+        unplaced[trace] += 0 if (trace, gpu) in lanes else times.height
+    untimed = found.filter(pl.col("start_ns").is_null() | pl.col("end_ns").is_null())
     undrawn = [
-        *_undrawn(_runs(found.filter(pl.col("start_ns").is_null() | pl.col("end_ns").is_null())), NO_TIME),
-        *_undrawn(runs.filter(~is_aligned), CLOCK),
-        *_undrawn(runs.join(places.slice(MOST_LANES), on=_PLACE, nulls_equal=True), TOO_MANY),
+        *_undrawn(dict(untimed.group_by("trace_id").len().iter_rows()), NO_TIME),
+        *_undrawn({trace: count for trace, count in counts.items() if trace not in offsets}, CLOCK),
+        *_undrawn(unplaced, TOO_MANY),
     ]
     return Timeline(
         base=next(iter(offsets)),
@@ -65,37 +102,14 @@ def timeline(found: pl.DataFrame, clocks: Clocks, traces: Sequence[str], request
             for trace, name, lane in places.head(MOST_LANES).select("trace_id", "name", "lane").iter_rows()
         ),
         kinds=KINDS,
-        levels=tuple(_level(*each) for each in levels(marks)),
+        levels=tuple(_level(*each) for each in levels(marks, (compute_marks(device) for device in lanes))),
         marks_dropped=sum(each.count for each in undrawn),
         undrawn=tuple(sorted(undrawn, key=lambda each: (order.index(each.trace_id), each.reason))),
     )
 
 
-def _runs(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that follow on each other and differ in nothing but time, as one: millions of kernels are a few.
-
-    Returns:
-        The first of each run without its times, its number `row`, and how many there are as `count`.
-    """
-    texts = rows.drop("start_ns", "end_ns")
-    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in texts.columns)
-    firsts = texts.with_row_index("row").filter(changes | (pl.col("row") == 0))
-    until = pl.col("row").shift(-1, fill_value=rows.height)
-    return firsts.with_columns(count=until.cast(pl.Int64) - pl.col("row").cast(pl.Int64))
-
-
-def _rows(timed: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """The rows of some runs, in their order, with what `levels` needs."""
-    numbers = runs.select(lane="place", kind="number_of_kind", request="number_of_request_id")
-    counts = runs["count"].to_numpy()
-    run = np.repeat(np.arange(runs.height), counts)
-    row = np.arange(len(run)) + (runs["row"].to_numpy() - np.cumsum(counts) + counts)[run]
-    return timed.select(pl.col("start_ns", "end_ns").gather(row)).hstack(numbers.select(pl.all().gather(run)))
-
-
-def _offsets(runs: pl.DataFrame, clocks: Clocks, order: Sequence[str]) -> dict[str, Offset]:
+def _offsets(counts: Mapping[str, int], clocks: Clocks, order: Sequence[str]) -> dict[str, Offset]:
     """The base, and then the other traces that can be aligned with it, each with its offset."""
-    counts = dict(runs.group_by("trace_id").agg(pl.col("count").sum()).iter_rows())
     there = [trace for trace in order if trace in counts]
     best: dict[str, Offset] = {}
     for base in there:
@@ -110,9 +124,11 @@ def _offsets(runs: pl.DataFrame, clocks: Clocks, order: Sequence[str]) -> dict[s
 
 def _on_base(rows: pl.DataFrame, offset: Offset) -> pl.DataFrame:
     """Stretches of one trace on the base's clock."""
-    if offset.base == offset.other:
-        return rows
     return rows.with_columns(offset.expr_to_base(pl.col(name)).alias(name) for name in ("start_ns", "end_ns"))
+
+
+def _by_trace(rows: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
+    return ((str(trace), part) for (trace,), part in rows.partition_by("trace_id", as_dict=True).items())
 
 
 def _places(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
@@ -137,9 +153,13 @@ def _numbers(**names: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame({column: pl.Series(values, dtype=pl.String)}).with_row_index(f"number_of_{column}")
 
 
-def _undrawn(runs: pl.DataFrame, reason: str) -> list[Undrawn]:
-    counts = runs.group_by("trace_id").agg(pl.col("count").sum())
-    return [Undrawn(trace, reason, count) for trace, count in counts.iter_rows()]
+def _lane_of(trace: str, gpu: str) -> pl.DataFrame:
+    """The place where a device's compute is drawn."""
+    return pl.DataFrame([(trace, gpu, None, COMPUTE)], schema={name: STRETCH[name] for name in _PLACE}, orient="row")
+
+
+def _undrawn(counts: Mapping[str, int], reason: str) -> list[Undrawn]:
+    return [Undrawn(trace, reason, count) for trace, count in counts.items() if count]
 
 
 def _level(threshold: int, marks: pl.DataFrame) -> TimelineLevel:

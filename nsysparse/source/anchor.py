@@ -20,6 +20,7 @@ _DIGITS = 16
 # Names that every other host has too.
 _NO_NAMES = frozenset({"", "localhost", "localhost.localdomain", "localhost6", "(none)"})
 _UTC_FROM_NS = 10**18  # September 2001 as UTC; 31 years as the time since a boot
+_START: Mapping[str, tuple[str, type[pl.DataType]]] = {"first_ns": ("start", pl.Int64)}
 _EVENTS = (schema.NVTX, schema.RUNTIME, schema.KERNEL_TIMES, schema.MEMCPY)
 
 
@@ -54,11 +55,14 @@ def _shift(export: Export, metadata: Mapping[str, str], epoch: int | None) -> in
 
 
 def _first_ns(export: Export) -> int | None:
-    """The earliest start of an event; None where there is none."""
+    """The earliest start of an event, or an instant that is none in UTC where any event is not; None without events."""
+    known = [spec.table for spec in _EVENTS if "start" in export.columns(spec.table)]
+    anyone = [export.read(TableSpec(table, _START), limit=1)["first_ns"].drop_nulls().to_list() for table in known]
+    if any(first <= _UTC_FROM_NS for some in anyone for first in some):
+        return _UTC_FROM_NS  # an event that is not in UTC tells all: none need be looked for that came before it
     earliest: dict[str, tuple[sa.ColumnElement[int], type[pl.DataType]]] = {
         "first_ns": (sa.func.min(sa.column("start")), pl.Int64)
     }
-    known = [spec.table for spec in _EVENTS if "start" in export.columns(spec.table)]
     firsts = [export.read(TableSpec(table, {}), extra=earliest)["first_ns"].item() for table in known]
     return min((int(first) for first in firsts if first is not None), default=None)
 

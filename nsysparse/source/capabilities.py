@@ -8,6 +8,7 @@ from nsysparse.source import nccl_domain, schema
 from nsysparse.source.commands import ANNOTATE_COPIES, EXPORT_AGAIN, PROFILE
 from nsysparse.source.export import Export
 from nsysparse.source.other_transports import host_copies, nixl_requests, ucx_messages
+from nsysparse.source.window import Window
 from nsysparse.units import counted, human_bytes
 
 
@@ -60,12 +61,12 @@ def capabilities(
         ),
         "nic_metrics": _counters(export, schema.NIC_METRICS.table, "--nic-metrics=lf", "--nic-metrics=true"),
         "utc_anchor": _utc(export),
-        "whole_export": _whole(metadata),
+        "whole_export": _whole(metadata, export.window),
     }
 
 
 def _rows(export: Export, table: str, reason: str) -> Capability:
-    if export.count(table):
+    if export.has_rows(table):
         return Capability("present")
     return Capability("absent", f"{reason} (no rows in {table})", PROFILE)
 
@@ -73,7 +74,7 @@ def _rows(export: Export, table: str, reason: str) -> Capability:
 def _ipc_copies(export: Export) -> Capability:
     """Copies of which nothing says whether they stay on their device or cross to another over CUDA IPC."""
     table = schema.MEMCPY.table
-    if not export.count(table):
+    if not export.has_rows(table):
         return _rows(export, table, "no copy was recorded, or none was made")
     devices = [name for name in ("srcDeviceId", "dstDeviceId") if name in export.columns(table)]
     unnamed = sa.or_(sa.true() if len(devices) < 2 else sa.false(), *(sa.column(name).is_(None) for name in devices))  # noqa: PLR2004 (both ends)
@@ -90,7 +91,7 @@ def _ipc_copies(export: Export) -> Capability:
 
 
 def _counters(export: Export, table: str, option: str, old_option: str) -> Capability:
-    if export.count(table):
+    if export.has_rows(table):
         return Capability("present")
     command = PROFILE.replace(" -o trace", f" {option} -o trace")
     reason = f"no counter was sampled (no rows in {table}), so nothing else tells how much crossed"
@@ -98,7 +99,7 @@ def _counters(export: Export, table: str, option: str, old_option: str) -> Capab
 
 
 def _launches(export: Export, ops: pl.DataFrame) -> Capability:
-    if not export.count(schema.RUNTIME.table):
+    if not export.has_rows(schema.RUNTIME.table):
         return Capability("absent", f"no CUDA call was recorded (no rows in {schema.RUNTIME.table})", PROFILE)
     unlaunched = ops["launch_start_ns"].null_count()
     if unlaunched:
@@ -120,7 +121,7 @@ def _nccl_calls(export: Export, nccl: pl.DataFrame, calls: pl.DataFrame, ops: pl
     if nccl.height:
         reason = "NCCL ranges were recorded, but no ncclSend or ncclRecv among them: no hand-over fell into the capture"
         return Capability("absent", reason, PROFILE)
-    kernels, ranges = export.count(schema.KERNEL.table), export.count(schema.NVTX.table)
+    kernels, ranges = export.has_rows(schema.KERNEL.table), export.has_rows(schema.NVTX.table)
     if ops.filter(pl.col("name").str.contains(nccl_domain.ANY_KERNEL)).height:
         reason = "NCCL kernels ran, but no range of NCCL was recorded: NVTX was not traced, or NCCL_NVTX_DISABLE is set"
     elif kernels and ranges:
@@ -150,7 +151,7 @@ def _nccl_payloads(
     if field == "communicator" and calls.join(payloads, on="range_id", how="semi").height:
         reason = "the payloads of this NCCL name no communicator (since NCCL 2.25 they do)"
         return Capability("absent", reason, f"{PROFILE}   # with NCCL 2.25 or newer")
-    if export.count(schema.PAYLOAD_ENTRIES.table):
+    if export.has_rows(schema.PAYLOAD_ENTRIES.table):
         blobs = metadata.get("EXPORT_PARAM_INCLUDE_BLOBS", "").lower()
         reason = (
             f"the file declares payload schemas, but holds no payload (exported with include-blobs={blobs or 'no'})"
@@ -177,7 +178,7 @@ def _graphs(export: Export, calls: pl.DataFrame, ops: pl.DataFrame, nodes: pl.Da
                 " captured into graphs moves its bytes again at each launch"
             )
         return Capability("absent", reason, PROFILE)
-    if not export.count(schema.KERNEL.table):
+    if not export.has_rows(schema.KERNEL.table):
         return Capability("absent", "no kernel was recorded, inside a graph or outside", PROFILE)
     replayed = moving.filter(pl.col("graph_node_id").is_not_null())
     untold = replayed.join(nodes, on=["process", "graph_node_id"], how="anti").height
@@ -192,7 +193,7 @@ def _graphs(export: Export, calls: pl.DataFrame, ops: pl.DataFrame, nodes: pl.Da
 
 
 def _gpu_names(export: Export) -> Capability:
-    if export.count(schema.GPUS.table):
+    if export.has_rows(schema.GPUS.table):
         return Capability("present")
     reason = f"no device is named (no rows in {schema.GPUS.table}), so the link can only be named by you"
     return Capability("absent", reason, "nsysparse links list")
@@ -205,7 +206,10 @@ def _utc(export: Export) -> Capability:
     return Capability("absent", reason, EXPORT_AGAIN)
 
 
-def _whole(metadata: dict[str, str]) -> Capability:
+def _whole(metadata: dict[str, str], window: Window | None) -> Capability:
+    if window is not None:
+        reason = f"only what overlaps {window.shown} of the recording was read, as asked"
+        return Capability("partial", reason, "the same command without --time-range")
     cuts = [key for key in ("TABLES", "TIMES") if metadata.get(f"EXPORT_PARAM_{key}_TO_EXPORT")]
     if not cuts:
         return Capability("present")

@@ -1,14 +1,25 @@
 """Read when compute ran, for what transfers may hide behind."""
 
-import polars as pl
-import sqlalchemy as sa
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
 
-from nsysparse.frames import Compute, Frame, device_key, thread_process
-from nsysparse.intervals import merge
+import numpy as np
+import polars as pl
+
+from nsysparse.frames import THREAD_BITS, Compute, Frame, device_key
+from nsysparse.intervals import Ints, merge
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
-from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
+from nsysparse.source.kernel_names import KERNEL_NAMES, has_name
+from nsysparse.source.numbering import Numbering
+from nsysparse.source.scan import Keep
+from nsysparse.source.usable import are_usable
+
+_HALF = 32  # bits of one of two numbers
+_NOBODY = 1 << 62  # no process has this number: they have 40 bits
 
 
 def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame) -> Frame[Compute]:
@@ -23,31 +34,71 @@ def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.Data
     Returns:
         Intervals merged at once: there can be millions of kernels. Nothing else of these is read.
     """
-    schema_ = Compute.create_empty().schema
     if work.height:
-        keyed = work.filter("is_compute")
+        ran = {
+            str(device): [(lane["start_ns"].to_numpy(), lane["end_ns"].to_numpy())]
+            for (device,), lane in work.filter("is_compute").group_by("device")
+        }
     elif ops.is_empty() or not export.has(schema.KERNEL):
-        return Compute.validate(pl.DataFrame(schema=schema_))
+        return Compute.create_empty()
     else:
-        keyed = _times(export)
+        ran = _read(export)
     # A device without compute has an interval of no length: nothing is hidden there, which is not the same as unknown.
-    devices = pl.concat([ops.select(device=device_key()), work.select("device")]).unique()
-    parts = [devices.with_columns(start_ns=pl.lit(0, pl.Int64), end_ns=pl.lit(0, pl.Int64))]
-    for (device,), rows in keyed.group_by("device", maintain_order=True):
-        starts, ends = merge(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
-        parts.append(pl.DataFrame({"device": [device] * len(starts), "start_ns": starts, "end_ns": ends}))
-    merged = pl.concat(parts).sort("device", "start_ns", "end_ns").with_columns(trace_id=pl.lit(trace_id))
-    return Compute.validate(merged.select(list(schema_)))
+    idle = pl.concat([ops.select(device=device_key()), work.select("device")]).unique()["device"].to_list()
+    parts = [_rows(trace_id, device, ran.get(device, [])) for device in sorted({*idle, *ran})]
+    return Compute.validate(pl.concat([Compute.create_empty(), *parts]))
 
 
-def _times(export: Export) -> pl.DataFrame:
-    """`device`, `start_ns` and `end_ns` of all kernels that are not NCCL's, and of graphs recorded whole."""
-    names = [name for name in ("demangledName", "shortName") if name in export.columns(schema.KERNEL.table)]
-    of_nccl = sa.or_(*(sa.column(name).in_(string_ids_like("%nccl%")) for name in names)) if names else sa.false()
-    rows = [export.read(schema.KERNEL_TIMES, where=sa.not_(of_nccl)), export.read(schema.GRAPH_TIMES)]
-    placed = pl.concat(rows).drop_nulls(["start_ns", "end_ns", "device_id"])
-    sane = pl.col("start_ns").is_between(-MAX_TIME_NS, MAX_TIME_NS) & (
-        pl.col("end_ns") - pl.col("start_ns")
-    ).is_between(1, LONGEST_NS)
-    known = placed.filter(sane).with_columns(process=thread_process(pl.col("global_pid")))
-    return with_gpu(export, known).with_columns(device=device_key())
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+Intervals = tuple[Ints, Ints]
+
+
+def _rows(trace_id: str, device: str, parts: Sequence[Intervals]) -> pl.DataFrame:
+    """All intervals of a device, merged, after one of no length."""
+    starts, ends = merge(*(np.concatenate([_NONE, *(each[edge] for each in parts)]) for edge in (0, 1)))
+    names = {name: pl.lit(text).cast(pl.Categorical) for name, text in (("trace_id", trace_id), ("device", device))}
+    times = {name: np.concatenate([[0], values]) for name, values in (("start_ns", starts), ("end_ns", ends))}
+    return pl.DataFrame(times).sort("start_ns", "end_ns").select(**names, start_ns="start_ns", end_ns="end_ns")
+
+
+def _read(export: Export) -> dict[str, list[Intervals]]:
+    """When kernels that are not NCCL's, or graphs recorded whole, ran, by the key of their device."""
+    of_nccl = export.ids(string_ids_like("%nccl%"))
+    other = Keep(KERNEL_NAMES, lambda batch: ~has_name(batch, of_nccl))
+    places = _Places(Numbering(), Numbering(), Numbering())
+    kernels = export.scan(schema.KERNEL_TIMES, places.busy, keep=other)
+    graphs = export.scan(schema.GRAPH_TIMES, places.busy)
+    keys = with_gpu(export, places.frame()).select(device_key()).to_series().to_list()
+    found: dict[str, list[Intervals]] = {}
+    for place, intervals in chain.from_iterable([*kernels.parts, *graphs.parts]):
+        found.setdefault(keys[place], []).append(intervals)
+    return found
+
+
+class _Places(NamedTuple):
+    """Numbers for the pairs of a process and a device."""
+
+    processes: Numbering
+    devices: Numbering
+    pairs: Numbering
+
+    def busy(self, batch: Batch) -> list[tuple[int, Intervals]]:
+        """When the sane rows of a batch ran, by the number of their place: what follows on at once is one interval."""
+        starts, ends = batch.values("start_ns"), batch.values("end_ns")
+        sane = batch.known("start_ns", "end_ns", "device_id") & are_usable(starts, ends) & (ends > starts)
+        process = np.where(batch.known("global_pid"), batch.values("global_pid") >> THREAD_BITS, _NOBODY)[sane]
+        device = self.devices.of(batch.values("device_id")[sane])
+        place = self.pairs.of(self.processes.of(process).astype(np.int64) << _HALF | device)
+        starts, ends = starts[sane], ends[sane]
+        found = []
+        for each in np.flatnonzero(np.bincount(place)).tolist():
+            lane = place == each
+            found.append((each, merge(starts[lane], ends[lane])))
+        return found
+
+    def frame(self) -> pl.DataFrame:
+        """`process` (null where it is not known) and `device_id` by number."""
+        process = self.processes.values[self.pairs.values >> _HALF]
+        device = self.devices.values[self.pairs.values & (1 << _HALF) - 1]
+        owned = pl.when(pl.col("process") != _NOBODY).then("process").alias("process")
+        return pl.DataFrame({"process": process, "device_id": device}).with_columns(owned)

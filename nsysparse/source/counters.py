@@ -45,6 +45,8 @@ def read_counters(export: Export, trace_id: str, anomalies: Counter[str]) -> Fra
     sane = found.filter(pl.col("value").is_between(pl.lit(0.0), highest).fill_null(value=False))
     if sane.height < found.height:
         anomalies["counters-impossible"] += found.height - sane.height
+    if export.window is not None:
+        sane = sane.filter(export.window.overlaps())
     ordered = sane.with_columns(trace_id=pl.lit(trace_id)).sort(_ORDER, nulls_last=True)
     return Counters.validate(ordered.select(Counters.column_names()))
 

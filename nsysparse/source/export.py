@@ -1,9 +1,9 @@
 """An opened export: which tables and columns it has, and typed reads of some of them."""
 
-import gc
+import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,25 +12,22 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from nsysparse.errors import InputError, NotAnExport
+from nsysparse.pages import Damaged, NotCovered
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch, Flags
 from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
+from nsysparse.source.page_rows import PageRows
+from nsysparse.source.scan import HasTexts, Keep, Reduced, Scanned
 from nsysparse.source.schema import TableSpec
+from nsysparse.source.sql_rows import SqlRows
 from nsysparse.source.usable import MAX_BYTES
+from nsysparse.source.window import Window
 
-BATCH_ROWS = 65_536
+AUTO, PAGES, SQL = "auto", "pages", "sql"
+_EDGES = frozenset({"start_ns", "end_ns"})
+READERS = (AUTO, PAGES, SQL)
+"""How whole tables are read: from the pages of the file, by SQL, or from pages wherever these tell all."""
 IDS_PER_QUERY = 10_000
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No garbage collection while rows arrive: it would walk millions of tuples that hold no cycle (a fifth slower)."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def string_ids_like(*patterns: str) -> sa.Select[Any]:
@@ -39,15 +36,32 @@ def string_ids_like(*patterns: str) -> sa.Select[Any]:
     return sa.select(sa.column("id")).select_from(sa.table(schema.STRINGS.table)).where(alike)
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a file is read.
+
+    Attributes:
+        reader: How whole tables are read, one of `READERS`.
+        window: Only events that overlap it are read, whole; those without an end if they began before its own.
+    """
+
+    reader: str = AUTO
+    window: Window | None = None
+
+
 class Export:
     """One SQLite export, open for reading. Use it as a context manager; it never writes to or beside the file.
+
+    Args:
+        path: The file.
+        access: How it is read; whole, and from its pages wherever these tell all, if not said.
 
     Raises:
         NotAnExport: The file is no SQLite database, or none of the tables of an export are in it.
         InputError: The file cannot be read, or a table it needs lacks a column (named in the message).
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, access: Access | None = None) -> None:
         """Open and look around; no event is read yet."""
         check_file(path)
         self.path = path
@@ -59,6 +73,9 @@ class Export:
         except BaseException:
             self._connection.close()
             raise
+        self._access = access or Access()
+        self._sql = SqlRows(path, self._connection)
+        self._pages: PageRows | None = None
         self._engine = sa.create_engine("sqlite://", creator=lambda: self._connection, poolclass=StaticPool)
         self._columns: dict[str, frozenset[str]] = {}
         self.shift_ns = 0  # what the export added to all times of events: reads take it off
@@ -69,6 +86,8 @@ class Export:
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
+        if self._pages is not None:
+            self._pages.close()
         self._engine.dispose()
         self._connection.close()
 
@@ -95,6 +114,11 @@ class Export:
             self._columns[table] = frozenset(column["name"] for column in found)
         return self._columns[table]
 
+    @property
+    def window(self) -> Window | None:
+        """The time to which reading is confined; None for all."""
+        return self._access.window
+
     def has(self, spec: TableSpec) -> bool:
         """Whether the table exists."""
         return spec.table in self.tables
@@ -104,6 +128,7 @@ class Export:
         spec: TableSpec,
         where: sa.ColumnElement[bool] | None = None,
         extra: Mapping[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] | None = None,
+        limit: int | None = None,
     ) -> pl.DataFrame:
         """Rows of one table as a frame with the spec's columns and types, in no particular order.
 
@@ -111,6 +136,7 @@ class Export:
             spec: Which columns; an optional column that the file lacks is all null, a missing table gives no rows.
             where: A condition on the table's own (camelCase) columns, evaluated by SQLite.
             extra: Further columns as SQL expressions.
+            limit: No more rows than this; nothing says which.
 
         Raises:
             InputError: A required column is missing, or a value has another type than its column declares.
@@ -128,15 +154,109 @@ class Export:
             return pl.DataFrame(schema=everything)
         statement = sa.select(*(expression.label(ours) for ours, expression in expressions.items()))
         statement = statement.select_from(sa.table(spec.table))
-        if where is not None:
-            statement = statement.where(where)
+        for condition in (where, self._overlapping(spec)):
+            if condition is not None:
+                statement = statement.where(condition)
+        if limit is not None:
+            statement = statement.limit(limit)
         found = self._fetch(statement, {ours: everything[ours] for ours in expressions}, spec.table, stored)
         absent = [
             pl.lit(None, dtype=dtype).alias(ours) for ours, dtype in everything.items() if ours not in expressions
         ]
-        # What wraps around here was beyond any clock before, and is so after.
-        moved = [pl.col(ours) - self.shift_ns for ours in expressions if self.shift_ns and ours in schema.INSTANTS]
-        return found.with_columns(*absent, *moved).select(list(everything))
+        return self._shifted(found.with_columns(absent).select(list(everything)))
+
+    def scan(self, spec: TableSpec, each: Callable[[Batch], Reduced], *, keep: Keep | None = None) -> Scanned[Reduced]:
+        """One pass over a table that may be far larger than memory, in the order of its rows.
+
+        Args:
+            spec: Which columns; as for `read`. `ROW` is what tells its rows apart.
+            each: Told every batch, with the spec's columns and types, but codes (UInt32) in place of texts.
+                It is also told an empty one, so that there is at least one part. A pass may begin anew: what it
+                returned is then dropped.
+            keep: Which rows are in the batches; all without it.
+
+        Raises:
+            InputError: As for `read`.
+        """
+        present = self.columns(spec.table)
+        keep = self._within(spec, keep)
+        types = {ours: pl.UInt32 if dtype is pl.String else dtype for ours, (_, dtype) in spec.columns.items()}
+        empty = Batch(0, {}, types)
+        if spec.table not in self.tables:
+            return Scanned([each(empty)], {})
+        self._require(spec, present)
+        try:
+            batches, texts = self._from_pages(spec, keep)
+            parts = [each(empty), *(each(self._unshifted(batch)) for batch in batches)]
+        except NotCovered as refusal:
+            if self._access.reader == PAGES:
+                raise InputError(
+                    f"{self.path.name}: table {spec.table} cannot be read from its pages ({refusal}).",
+                    "Leave out --reader pages: SQL reads what pages alone do not tell.",
+                ) from refusal
+            batches, texts = self._sql.whole(spec, present, keep)
+            parts = [each(empty), *(each(self._unshifted(batch)) for batch in batches)]
+        return Scanned(parts, {ours: each.texts for ours, each in texts.items()})
+
+    def _within(self, spec: TableSpec, keep: Keep | None) -> Keep | None:
+        """Of a table of events, only rows that overlap the window, where there is one."""
+        if not (self.window and spec.table in schema.EVENTS and spec.columns.keys() >= _EDGES):
+            return keep
+        low, high = self.window.stored(self.shift_ns)
+
+        def overlaps(batch: Batch) -> Flags:
+            ended = batch.known("end_ns") & (batch.values("end_ns") <= low)
+            there: Flags = batch.known("start_ns") & (batch.values("start_ns") < high) & ~ended
+            return there if keep is None else there & keep.test(batch)
+
+        return Keep(tuple({*_EDGES, *(keep.needs if keep else ())}), overlaps, keep.only if keep else None)
+
+    def _overlapping(self, spec: TableSpec) -> sa.ColumnElement[bool] | None:
+        """The same for SQL."""
+        if not (self.window and spec.table in schema.EVENTS and spec.columns.keys() >= _EDGES):
+            return None
+        low, high = self.window.stored(self.shift_ns)
+        start, end = (sa.column(spec.columns[name][0], sa.BigInteger) for name in ("start_ns", "end_ns"))
+        return (start < high) & (end.is_(None) | (end > low))
+
+    def _from_pages(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[Batch], Mapping[str, HasTexts]]:
+        """A whole table from its pages.
+
+        Raises:
+            NotCovered: It must be read by SQL; also from the iterator.
+            InputError: The file is damaged; likewise.
+        """
+        if self._access.reader == SQL:
+            raise NotCovered("SQL was asked for")
+        with self._undamaged(spec.table):
+            if self._pages is None:
+                self._pages = PageRows(self.path, self._connection)
+            batches, texts = self._pages.whole(spec, keep)
+
+        def checked() -> Iterator[Batch]:
+            with self._undamaged(spec.table):
+                yield from batches
+
+        return checked(), texts
+
+    @contextlib.contextmanager
+    def _undamaged(self, table: str) -> Iterator[None]:
+        with readable(self.path, f"table {table}"):
+            try:
+                yield
+            except Damaged as error:
+                raise sqlite3.DatabaseError(str(error)) from error
+
+    def _unshifted(self, batch: Batch) -> Batch:
+        """Likewise of a batch."""
+        instants = [name for name in batch.types if name in schema.INSTANTS]
+        return batch.moved(instants, self.shift_ns) if self.shift_ns else batch
+
+    def _shifted(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """With instants as they were before the export shifted them: what wraps around was beyond any clock before."""
+        if not self.shift_ns:
+            return rows
+        return rows.with_columns(pl.col(name) - self.shift_ns for name in rows.columns if name in schema.INSTANTS)
 
     def read_strings(self, ids: pl.Series) -> pl.DataFrame:
         """The referenced strings only, as (id, value): the table also holds environments of other processes.
@@ -175,6 +295,13 @@ class Export:
         statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table)).where(given).limit(1)
         return bool(columns) and self._fetch(statement, {"n": pl.Int64}, table).height > 0
 
+    def has_rows(self, table: str) -> bool:
+        """Whether a table has any row; not when it does not exist."""
+        if table not in self.tables:
+            return False
+        statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table)).limit(1)
+        return self._fetch(statement, {"n": pl.Int64}, table).height > 0
+
     def count(self, table: str) -> int:
         """Rows of a table; 0 when it does not exist."""
         if table not in self.tables:
@@ -208,29 +335,8 @@ class Export:
         stored: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
         """Run a SELECT; `stored` gives our columns the file's names, for messages."""
-        names = stored or {}
         compiled = statement.compile(dialect=self._engine.dialect, compile_kwargs={"literal_binds": True})
-        batches = [pl.DataFrame(schema=wanted)]
-        with readable(self.path, f"table {table}"), _collector_paused():
-            cursor = self._connection.execute(str(compiled))
-            while rows := cursor.fetchmany(BATCH_ROWS):
-                columns = zip(wanted.items(), zip(*rows, strict=True), strict=True)
-                typed = [
-                    self._typed(f"{table}.{names.get(ours, ours)}", ours, values, dtype)
-                    for (ours, dtype), values in columns
-                ]
-                batches.append(pl.DataFrame(typed))
-        return pl.concat(batches)
-
-    def _typed(self, where: str, ours: str, values: Sequence[object], dtype: type[pl.DataType]) -> pl.Series:
-        """A column of one type: SQLite stores anything anywhere, so a stray text among integers is found here."""
-        try:
-            return pl.Series(ours, values, dtype=dtype, strict=True)
-        except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
-            raise InputError(
-                f"{self.path.name}: {where} holds a value that is no {dtype.__name__}, as nsys never writes.",
-                "The file was edited or damaged: export it again.",
-            ) from error
+        return pl.concat([pl.DataFrame(schema=wanted), *self._sql.select(str(compiled), wanted, table, stored or {})])
 
     def _require(self, spec: TableSpec, present: frozenset[str]) -> None:
         missing = sorted(spec.columns[ours][0] for ours in spec.required if spec.columns[ours][0] not in present)

@@ -10,32 +10,46 @@ from pathlib import Path
 import polars as pl
 
 from nsysparse.filenames import shown_name
-from nsysparse.frames import Ranges, Work
-from nsysparse.source import nvtx, schema
+from nsysparse.frames import Frame, Labels, Ranges, Work
+from nsysparse.source import nccl_domain, nixl_domain, schema
 from nsysparse.source.anchor import read_anchor
 from nsysparse.source.capabilities import capabilities
+from nsysparse.source.carried import read_carried, read_payloads
 from nsysparse.source.compute import read_compute
 from nsysparse.source.counters import read_counters
 from nsysparse.source.devices import read_gpus
-from nsysparse.source.export import Export
+from nsysparse.source.export import Access, Export
 from nsysparse.source.gpu_work import read_gpu_ops
 from nsysparse.source.graph_nodes import read_graph_nodes
 from nsysparse.source.nccl_trace import is_traced, read_nccl_trace
+from nsysparse.source.nvtx import read_events
+from nsysparse.source.ranges import in_order, until
 from nsysparse.source.trace import Trace
 from nsysparse.source.ucp import read_ucp
 from nsysparse.source.work import read_work
+
+Wanted = Callable[[pl.DataFrame], bool]
+"""Asked with the labels of a trace whether something else of it matters."""
 
 
 def _never(_: pl.DataFrame) -> bool:
     return False
 
 
-Wanted = Callable[[pl.DataFrame], bool]
-"""Asked with the labels of a trace whether something else of it matters."""
+def _nobody(labels: pl.DataFrame) -> pl.Series:
+    return labels["label_id"].clear()
 
 
 def read_trace(
-    path: Path, trace_id: str, *, all_gpu_work: bool, local_copies: Wanted = _never, steps: Wanted = _never
+    path: Path,
+    trace_id: str,
+    *,
+    all_gpu_work: bool,
+    all_ranges: bool = True,
+    speaking: Callable[[pl.DataFrame], pl.Series] = _nobody,
+    local_copies: Wanted = _never,
+    steps: Wanted = _never,
+    access: Access | None = None,
 ) -> Trace:
     """Read one export.
 
@@ -44,27 +58,27 @@ def read_trace(
         trace_id: Name of this input within the command.
         all_gpu_work: Also read kernels that are neither NCCL's nor pack KV, all copies, memsets and graphs; the filter
             runs in SQLite. Copies between devices are always read.
+        all_ranges: Also ranges that are neither NCCL's nor NIXL's nor of labels that speak.
+        speaking: Asked with the labels for the ids of those that say something.
         local_copies: Asked with the labels whether copies to and from the host and within a device matter too.
         steps: Asked with them whether ranges tell of steps, so that it matters from when to when their kernels ran.
+        access: How the file is read, and from when to when.
 
     Raises:
         NotAnExport: The file is no export.
         InputError: It cannot be read, or lacks a column that this needs.
     """
-    with Export(path) as export:
+    with Export(path, access) as export:
         anomalies: Counter[str] = Counter()
         metadata = export.read_metadata()
         anchor = read_anchor(export, metadata)
         export.shift_ns = anchor.shift_ns
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
-        labels, events = nvtx.labelled(export, nvtx.read_events(export, anomalies))
+        labels, threads, found = _ranges(export, speaking, _as_int(duration), anomalies, everything=all_ranges)
         local = all_gpu_work or local_copies(labels)
         ops = read_gpu_ops(export, trace_id, anomalies, everything=all_gpu_work, local_copies=local)
-        last = max(_as_int(events["end_ns"].max()), _as_int(events["start_ns"].max()), _as_int(ops["end_ns"].max()))
-        trace_end = max(_as_int(duration), last)
-        ranges = nvtx.ordered(events, trace_id, trace_end, session_end=_as_int(duration) or None, anomalies=anomalies)
-        own = ranges.join(labels.filter(is_traced()), on="label_id", how="anti")
-        payloads = nvtx.read_payloads(export, own, labels, anomalies)
+        ranges = until(found, _as_int(ops["end_ns"].max()))
+        payloads = read_payloads(export, ranges, labels, anomalies)
         nccl_ops = read_nccl_trace(ranges, labels, anomalies)
         nodes = read_graph_nodes(export, labels, ops, anomalies)
         typed = Ranges.validate(ranges.select(Ranges.column_names()))
@@ -90,7 +104,33 @@ def read_trace(
             anomalies=anomalies,
             graph_nodes=nodes,
             anchor=anchor,
+            threads=threads,
+            window=export.window,
         )
+
+
+def _ranges(
+    export: Export,
+    speaking: Callable[[pl.DataFrame], pl.Series],
+    duration: int,
+    anomalies: Counter[str],
+    *,
+    everything: bool,
+) -> tuple[Frame[Labels], tuple[int, ...], pl.DataFrame]:
+    """Labels, the threads that have ranges, and those that are wanted, in order; what else was read is given up."""
+    events = read_events(export, anomalies)
+    told = speaking(events.labels)
+    kept = None if everything else pl.concat([told, events.labels.filter(_of_transports())["label_id"]])
+    ends = max(duration, events.last_ns), duration or None
+    return (
+        events.labels,
+        events.owners,
+        in_order(events, read_carried(export, events, kept), told, kept, ends, anomalies),
+    )
+
+
+def _of_transports() -> pl.Expr:
+    return nccl_domain.is_nccl() | is_traced() | pl.col("name").str.starts_with(nixl_domain.PREFIX)
 
 
 def _as_int(value: object) -> int:

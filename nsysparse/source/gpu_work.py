@@ -7,9 +7,12 @@ import sqlalchemy as sa
 
 from nsysparse.frames import Frame, GpuOps, thread_process
 from nsysparse.source import pack_kernels, schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
+from nsysparse.source.kernel_names import KERNEL_NAMES, has_name, named_by
 from nsysparse.source.launches import with_launches
+from nsysparse.source.scan import Keep
 from nsysparse.source.usable import MAX_BYTES, usable_times
 
 _OF_SOME_KIND = ("grid_x", "src_device_id", "dst_device_id", "copy_count")  # of kernels, of copies
@@ -43,18 +46,16 @@ def read_gpu_ops(
         .with_row_index("op_id")
         .with_columns(pl.col("op_id").cast(pl.UInt32), trace_id=pl.lit(trace_id))
     )
-    launched = with_launches(export, with_gpu(export, ops), anomalies, everything=everything)
+    launched = with_launches(export, with_gpu(export, ops), anomalies)
     return GpuOps.validate(launched.select(GpuOps.column_names()))
 
 
 def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
-    where = None
-    columns = export.columns(schema.KERNEL.table)
-    names = [name for name in ("demangledName", "shortName") if name in columns]
-    if not everything and names:
-        wanted = ("%nccl%", *(f"%{part}%" for part in pack_kernels.NAMES))
-        where = sa.or_(*(sa.column(name).in_(string_ids_like(*wanted)) for name in names))
-    frame = export.read(schema.KERNEL, where=where)
+    keep = None
+    if not everything and named_by(export, schema.KERNEL):
+        moving = export.ids(string_ids_like("%nccl%", *(f"%{part}%" for part in pack_kernels.NAMES)))
+        keep = Keep(KERNEL_NAMES, lambda batch: has_name(batch, moving))
+    frame = pl.concat(export.scan(schema.KERNEL, Batch.frame, keep=keep).parts)
     frame = frame.with_columns(name_id=pl.coalesce("name_id", "short_name_id"))
     strings = export.read_strings(frame["name_id"])
     text = dict(zip(strings["id"].to_list(), strings["value"].to_list(), strict=True))

@@ -63,13 +63,15 @@ def read_nccl_trace(ranges: pl.DataFrame, labels: pl.DataFrame, anomalies: Count
     """What the Send and Recv rows of advanced tracing say, and whether they are calls or GPU work.
 
     Args:
-        ranges: NVTX ranges with `category` and `json` (text or null).
+        ranges: NVTX ranges with `has_category`, and with `json` where any event carries something.
         labels: Labels of `ranges`.
         anomalies: Counts a file that has such rows, rows that cannot be used, and JSON that is none.
     """
     rows = ranges.join(labels.filter(is_traced()).select("label_id", "name"), on="label_id").filter(
-        pl.col("category").is_not_null() & (pl.col("style") != "mark")
+        pl.col("has_category") & (pl.col("style") != "mark")
     )
+    if "json" not in rows.columns:
+        rows = rows.with_columns(json=pl.lit(None, dtype=pl.String))
     if rows.height:
         anomalies["nccl-trace-rows-experimental"] += 1
     said = {text: _facts(text, anomalies) for text in rows["json"].drop_nulls().unique().sort().to_list()}

@@ -14,7 +14,7 @@ _UCP = (schema.UCP_SUBMIT, schema.UCP_PROGRESS)
 
 def host_copies(export: Export) -> Capability:
     """Copies between host and device: every program makes them, so that they were recorded says little of KV."""
-    if not export.count(schema.MEMCPY.table):
+    if not export.has_rows(schema.MEMCPY.table):
         return Capability(
             "absent", f"no copy was recorded, or none was made (no rows in {schema.MEMCPY.table})", PROFILE
         )
@@ -47,7 +47,7 @@ def nixl_requests(export: Export, labels: pl.DataFrame, ranges: pl.DataFrame, pa
             " prefill side is passive, with writes the decode side)"
         )
         return Capability("absent", reason, f"{PROFILE_NIXL}   # around the process that posts")
-    if export.count(schema.NVTX.table):
+    if export.has_rows(schema.NVTX.table):
         reason = (
             "no event of NIXL was recorded: NIXL before 1.4.0 writes none, a newer one only with its NVTX plug-in, or"
             " nothing here uses NIXL"
@@ -69,7 +69,7 @@ def _posts(posts: pl.DataFrame) -> Capability:
 
 def ucx_messages(export: Export) -> Capability:
     """Operations of UCX, and whether any says its size."""
-    if not any(export.count(spec.table) for spec in _UCP):
+    if not any(export.has_rows(spec.table) for spec in _UCP):
         tables = " or ".join(spec.table for spec in _UCP)
         return Capability("absent", f"no operation of UCX was recorded (no rows in {tables})", PROFILE_UCX)
     if not any(export.filled(spec.table, [spec.columns["bytes"][0]]) for spec in _UCP):

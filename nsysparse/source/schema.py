@@ -12,11 +12,19 @@ import polars as pl
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """One table: its name, and our snake_case column → (its column, type). `required` columns must exist."""
+    """One table: its name, and our snake_case column → (its column, type). `required` columns must exist.
+
+    Of a column that is Boolean here, only whether it has a value is read.
+    """
 
     table: str
     columns: Mapping[str, tuple[str, type[pl.DataType]]]
     required: frozenset[str] = field(default_factory=frozenset)
+
+
+ROW = "row"
+ROWID: tuple[str, type[pl.DataType]] = ("", pl.Int64)
+"""Our column, and what stands for theirs, that tells rows of a table apart: the rowid, or the position without one."""
 
 
 def _ints(**names: str) -> dict[str, tuple[str, type[pl.DataType]]]:
@@ -27,9 +35,20 @@ STRINGS = TableSpec(
     "StringIds", {"id": ("id", pl.Int64), "value": ("value", pl.String)}, required=frozenset({"id", "value"})
 )
 
+# Read for NCCL's and NIXL's own events only: elsewhere they can hold anything, of any size.
+_CARRIED: Mapping[str, tuple[str, type[pl.DataType]]] = {
+    "json_text": ("jsonText", pl.String),
+    "json_text_id": ("jsonTextId", pl.Int64),
+    "blob": ("binaryData", pl.Binary),  # declared TEXT, holds bytes
+    # A number of the event's own: of NIXL's, which request they are about. Unsigned, stored as signed.
+    "unsigned_value": ("uint64Value", pl.Int64),
+    "signed_value": ("int64Value", pl.Int64),
+}
+
 NVTX = TableSpec(
     "NVTX_EVENTS",
     {
+        ROW: ROWID,
         **_ints(
             start_ns="start",
             end_ns="end",
@@ -38,25 +57,15 @@ NVTX = TableSpec(
             end_thread="endGlobalTid",
             text_id="textId",
             domain_id="domainId",
-            category="category",
         ),
         "text": ("text", pl.String),
+        "has_category": ("category", pl.Boolean),
+        **{f"has_{theirs}": (theirs, pl.Boolean) for theirs, _ in _CARRIED.values()},
     },
     required=frozenset({"start_ns", "end_ns", "event_type", "thread"}),
 )
-
-# Payload columns are read for NCCL's and NIXL's own ranges only: elsewhere they can hold anything, of any size.
-NVTX_PAYLOAD_COLUMNS: Mapping[str, tuple[str, type[pl.DataType]]] = {
-    "json_text": ("jsonText", pl.String),
-    "json_text_id": ("jsonTextId", pl.Int64),
-    "blob": ("binaryData", pl.Binary),
-}
-
-# A number of the event's own, read for NIXL's events only: which request they are about. Unsigned, stored as signed.
-NVTX_NUMBER_COLUMNS: Mapping[str, tuple[str, type[pl.DataType]]] = {
-    "unsigned_value": ("uint64Value", pl.Int64),
-    "signed_value": ("int64Value", pl.Int64),
-}
+NVTX_CARRIERS = tuple(f"has_{theirs}" for theirs, _ in _CARRIED.values())
+NVTX_CARRIED = TableSpec("NVTX_EVENTS", {ROW: ROWID, **_CARRIED})
 
 PAYLOAD_ENTRIES = TableSpec(
     "NVTX_PAYLOAD_SCHEMA_ENTRIES",
@@ -92,27 +101,30 @@ _GPU_WORK = _ints(
 )
 _GPU_REQUIRED = frozenset({"start_ns", "end_ns", "device_id"})
 
+_KERNEL_NAMES = _ints(name_id="demangledName", short_name_id="shortName")
 KERNEL = TableSpec(
     "CUPTI_ACTIVITY_KIND_KERNEL",
-    {**_GPU_WORK, **_ints(name_id="demangledName", short_name_id="shortName", grid_x="gridX")},
+    {**_GPU_WORK, **_KERNEL_NAMES, **_ints(grid_x="gridX")},
     required=_GPU_REQUIRED,
 )
 _TIMES = _ints(start_ns="start", end_ns="end", device_id="deviceId", global_pid="globalPid")
-KERNEL_TIMES = TableSpec("CUPTI_ACTIVITY_KIND_KERNEL", _TIMES, required=_GPU_REQUIRED)
+KERNEL_TIMES = TableSpec("CUPTI_ACTIVITY_KIND_KERNEL", {**_TIMES, **_KERNEL_NAMES}, required=_GPU_REQUIRED)
 GRAPH_TIMES = TableSpec("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _TIMES, required=_GPU_REQUIRED)
 _LAUNCHED = _TIMES | _ints(correlation_id="correlationId")
 KERNEL_WORK = TableSpec(
     "CUPTI_ACTIVITY_KIND_KERNEL",
     {
         **_LAUNCHED,
-        **_ints(
-            name_id="demangledName", short_name_id="shortName", grid_x="gridX", grid_y="gridY", grid_z="gridZ",
-            block_x="blockX",
-        ),
+        **_KERNEL_NAMES,
+        **_ints(grid_x="gridX", grid_y="gridY", grid_z="gridZ", block_x="blockX"),
     },
     required=_GPU_REQUIRED,
 )  # fmt: skip
 GRAPH_WORK = TableSpec("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _LAUNCHED, required=_GPU_REQUIRED)
+LAUNCHED = tuple(
+    TableSpec(f"CUPTI_ACTIVITY_KIND_{kind}", _LAUNCHED, required=_GPU_REQUIRED)
+    for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
+)
 MEMCPY = TableSpec(
     "CUPTI_ACTIVITY_KIND_MEMCPY",
     {
@@ -207,6 +219,9 @@ ANALYSIS = TableSpec("ANALYSIS_DETAILS", _ints(duration_ns="duration"), required
 START_TIME = TableSpec("TARGET_INFO_SESSION_START_TIME", _ints(utc_epoch_ns="utcEpochNs", monotonic_ns="systemClockNs"))
 # Of this table the name of the host alone is read, and of that a digest kept.
 HOST = TableSpec("TARGET_INFO_SYSTEM_ENV", {"value": ("value", pl.String)})
+
+# Tables of what happened when; CUDA calls are not among them, since what they launched decides which of them matter.
+EVENTS = frozenset(spec.table for spec in (NVTX, KERNEL, MEMCPY, MEMSET, GRAPH, UCP_SUBMIT, UCP_PROGRESS, NIC_METRICS))
 
 # Our names of columns that hold instants: what an export shifted is shifted back in these, wherever they are read.
 INSTANTS = frozenset({"start_ns", "end_ns"})

@@ -18,6 +18,7 @@ from nsysparse.frames import (
     UcpEvents,
     Work,
 )
+from nsysparse.source.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Trace:
     Attributes:
         trace_id: Short name, unique among the inputs of a command; part of every key.
         duration_ns: Length of the recording, or None when the file does not say.
+        ranges: All ranges and marks, or when so asked only those that NCCL, NIXL or a preset knows.
         gpu_ops: All GPU work, or when so asked only kernels of NCCL and such that pack KV, and copies that matter.
         work: All kernels, lean, where ranges tell of steps; else none.
         graph_nodes: Nodes of CUDA graphs, where NCCL may be inside one; else none.
@@ -34,6 +36,8 @@ class Trace:
         ucp: What `nsys profile -t ucx` recorded; empty where it was not asked to.
         counters: What sampled hardware counters say of links and network adapters.
         anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
+        threads: Global ids of all threads that have ranges, also such as are not in `ranges`.
+        window: The part of the time to which reading was confined.
         anchor: Where the zero of its clock lies. All times of the frames count from there, whatever the export added.
     """
 
@@ -57,3 +61,5 @@ class Trace:
     work: Frame[Work] = field(default_factory=Work.create_empty)
     graph_nodes: Frame[GraphNodes] = field(default_factory=GraphNodes.create_empty)
     anchor: Anchor = field(default_factory=Anchor)
+    window: Window | None = None
+    threads: tuple[int, ...] = ()

@@ -2,7 +2,9 @@
 
 from collections import Counter
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 MAX_TIME_NS = 2**61  # 73 years, which the ns since 1970 fit; the time between any two of them fits 64 bits
 LONGEST_NS = 2**50  # 13 days: nothing of a capture lasts longer, and sums of thousands such still fit 64 bits
@@ -26,6 +28,12 @@ def usable_times(
     if frame.height > kept.height:
         anomalies[f"{what}-with-impossible-times"] += frame.height - kept.height
     return kept
+
+
+def are_usable(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which intervals `usable_times` leaves in, whose ends are all known."""
+    sane = (np.minimum(starts, ends) >= -MAX_TIME_NS) & (np.maximum(starts, ends) <= MAX_TIME_NS)
+    return sane & (ends >= starts) & (ends - starts <= LONGEST_NS)
 
 
 def usable_bytes(frame: pl.DataFrame, anomalies: Counter[str]) -> pl.DataFrame:

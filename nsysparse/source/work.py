@@ -10,6 +10,7 @@ import polars as pl
 
 from nsysparse.frames import Frame, Work, device_key, thread_process
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.launches import with_launches
@@ -23,7 +24,7 @@ def read_work(export: Export, trace_id: str) -> Frame[Work]:
 
     What is odd about them is counted where GPU work is read for transfers.
     """
-    kernels = export.read(schema.KERNEL_WORK)
+    kernels = pl.concat(export.scan(schema.KERNEL_WORK, Batch.frame).parts)
     graphs = export.read(schema.GRAPH_WORK)
     of_nccl = export.ids(string_ids_like("%nccl%"))
     name = pl.coalesce("name_id", "short_name_id")
@@ -44,7 +45,7 @@ def read_work(export: Export, trace_id: str) -> Frame[Work]:
         .sort("start_ns", "end_ns", "device_id", "process", "correlation_id", "shape", nulls_last=True)
         .with_row_index("op_id")
     )
-    launched = with_launches(export, with_gpu(export, rows), Counter(), everything=True)
+    launched = with_launches(export, with_gpu(export, rows), Counter())
     placed = launched.with_columns(device=device_key(), trace_id=pl.lit(trace_id))
     return Work.validate(placed.select(Work.column_names()))
 

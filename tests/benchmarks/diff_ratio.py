@@ -6,12 +6,12 @@ Both start Python and write JSON; only one reads a trace. The ratio of medians i
 """
 
 import argparse
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from report_ratio import seconds
+from floors import tool
+from processes import in_turns, seconds
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_traces/synthetic/pd-oneprofile.sqlite"
 
@@ -23,15 +23,11 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--gate", type=float, default=0.35)
     asked = parser.parse_args()
-    tool = [sys.executable, "-m", "nsysparse"]
     with tempfile.TemporaryDirectory() as folder:
-        make = [*tool, "report", str(asked.trace.resolve()), "-q", "-o", "saved.json", "--force"]
-        commands = {"report": make, "diff": [*tool, "diff", "saved.json", "saved.json", "-q", "-o", "diff.json"]}
-        times: dict[str, list[float]] = {name: [] for name in commands}
-        for _ in range(asked.runs):
-            for name, command in commands.items():
-                times[name].append(seconds(command, folder))
-    medians = {name: statistics.median(values) for name, values in times.items()}
+        make = tool("report", str(asked.trace.resolve()), "-q", "-o", "saved.json", "--force")
+        commands = {"report": make, "diff": tool("diff", "saved.json", "saved.json", "-q", "-o", "diff.json")}
+        runs = in_turns(commands, Path(folder), asked.runs)
+    medians = {name: seconds(each) for name, each in runs.items()}
     ratio = medians["diff"] / medians["report"]
     for name, median in medians.items():
         print(f"{name:7} {median:6.2f} s   (median of {asked.runs})")

@@ -27,7 +27,7 @@ import polars as pl
 from nsysparse.containing import innermost
 from nsysparse.frames import GpuOps, Labels, Ranges
 from nsysparse.intervals import Ints
-from nsysparse.projection import project
+from nsysparse.projection import launching, project
 from nsysparse.scopes import enclosing, find_scopes
 
 SIZES, FULL = ((300_000, 60_000), (1_000_000, 200_000)), ((1_000_000, 200_000), (10_000_000, 2_000_000))
@@ -169,7 +169,7 @@ def measure(count: int, launches: int) -> float:
     if said.height < 0.99 * launches or trace.anomalies["ranges-crossing"] == 0:
         raise AssertionError(f"{said.height} of {launches} calls have a layer")
     begun = time.process_time()
-    projected = project(typed, labels, work)
+    projected = pl.concat(project("t", typed, labels, launching(work)))
     done = time.process_time()
     verify(ranges, calls, held, projected)
     times = {"innermost": nested - before, "scopes": checked - before_scopes, "projection": done - begun}

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from nsysparse import projection
+from nsysparse.api import export_frame
 from nsysparse.cli import cli
 from nsysparse.errors import OutputError
 from nsysparse.frames import NvtxRanges
@@ -63,6 +67,37 @@ def test_all_formats_hold_the_same_rows(frame: str, sample: Callable[[str], Path
     assert pl.read_csv(io.StringIO(csv), schema=parquet.schema).equals(parquet)
     ndjson = run("export", sample(GROUPED), "--frame", frame, "-f", "ndjson").stdout
     assert pl.read_ndjson(io.StringIO(ndjson), schema=parquet.schema).equals(parquet)
+
+
+@pytest.mark.parametrize("chosen", ["csv", "parquet", "ndjson"])
+def test_several_files_are_one_after_the_other(
+    chosen: str, sample: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With pieces of a few rows, so that none is a whole file."""
+    monkeypatch.setattr(projection, "PIECE", 100)
+    paths = [sample(GROUPED), sample("real/nsys22-nccl2.23.4-groups.sqlite")]
+    done = run("export", *paths, "--frame", "nvtx_ranges", "-o", tmp_path / f"both.{chosen}")
+    read = {"csv": pl.read_csv, "parquet": pl.read_parquet, "ndjson": pl.read_ndjson}[chosen]
+    schema = {} if chosen == "parquet" else {"schema": NvtxRanges.create_empty().schema}
+    each = [export_frame([path], "nvtx_ranges") for path in paths]
+    assert read(tmp_path / f"both.{chosen}", **schema).equals(pl.concat(each))
+    assert f"Wrote {sum(frame.height for frame in each):,} rows" in done.stderr
+
+
+def test_a_reader_that_wants_no_more_ends_it_quietly(tmp_path: Path) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "x"})
+    thread = builder.process(pid=1).thread(tid=1)
+    for number in range(5000):  # more than a pipe holds
+        thread.push_pop(f"a range with number {number}", 10 * number, 10 * number + 5)
+    path = str(builder.write(tmp_path / "t.sqlite"))
+    command = [sys.executable, "-m", "nsysparse", "export", path, "--frame", "nvtx_ranges"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as export:
+        assert export.stdout is not None
+        assert export.stderr is not None
+        assert export.stdout.readline().startswith(b"trace_id,")
+        export.stdout.close()
+        said = export.stderr.read()
+    assert (export.returncode, said) == (0, b"")
 
 
 def test_columns_are_those_of_the_contract(sample: Callable[[str], Path]) -> None:

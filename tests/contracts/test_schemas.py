@@ -12,11 +12,11 @@ from nsysparse import frames
 from nsysparse.frames.schema import Column, Schema
 
 EVERY = [each for each in vars(frames).values() if isinstance(each, type) and issubclass(each, Schema)]
-THEIRS: dict[type[pl.DataType], Any] = {
+THEIRS: dict[Any, Any] = {
     pl.Boolean: dy.Bool, pl.Float64: dy.Float64, pl.Int64: dy.Int64, pl.String: dy.String,
-    pl.UInt32: dy.UInt32, pl.UInt64: dy.UInt64,
+    pl.UInt32: dy.UInt32, pl.UInt64: dy.UInt64, pl.Categorical: dy.Categorical,
 }  # fmt: skip
-VALUES: dict[type[pl.DataType], list[Any]] = {
+VALUES: dict[Any, list[Any]] = {
     pl.Boolean: [True, False], pl.Float64: [0.5, 1.0, float("nan"), float("inf")], pl.Int64: [-1, 0, 7],
     pl.String: ["", "a", "b"], pl.UInt32: [0, 7], pl.UInt64: [0, 2**63],
 }  # fmt: skip
@@ -39,9 +39,13 @@ class More(Sample):
     last = Column(pl.Int64, "a number", nullable=True)
 
 
+def theirs_of(dtype: Any, **said: bool) -> Any:
+    return dy.Enum(dtype.categories, **said) if isinstance(dtype, pl.Enum) else THEIRS[dtype](**said)
+
+
 def by_dataframely(schema: type[Schema]) -> type[dy.Schema]:
     columns = {
-        name: THEIRS[column.dtype](nullable=column.nullable, primary_key=column.primary_key)
+        name: theirs_of(column.dtype, nullable=column.nullable, primary_key=column.primary_key)
         for name, column in schema.columns().items()
     }
     return type(schema.__name__, (dy.Schema,), columns)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import sqlalchemy as sa
 
 from nsysparse.anchor import Anchor
 from nsysparse.api import Options, analyse, study_traces
@@ -15,7 +14,7 @@ from nsysparse.render import FORMATS, to_json, to_openmetrics
 from nsysparse.sections import build
 from nsysparse.source.export import Export
 from nsysparse.source.extract import read_trace
-from nsysparse.source.schema import NVTX, NVTX_NUMBER_COLUMNS
+from nsysparse.source.schema import NVTX, NVTX_CARRIED, TableSpec
 from nsysparse.source.trace import Trace
 from nsysparse.testing import TraceBuilder
 
@@ -190,8 +189,9 @@ def test_utc_is_recorded_time_plus_the_epoch(sample: Callable[[str], Path]) -> N
         assert anchor.utc_epoch_ns is not None
         with Export(path) as export:
             number = pl.coalesce("unsigned_value", "signed_value")
-            extra = {ours: (sa.column(theirs), dtype) for ours, (theirs, dtype) in NVTX_NUMBER_COLUMNS.items()}
-            marks = export.read(NVTX, extra=extra).filter(text="clock utc_ns").with_columns(said=number)
+            read = {name: NVTX.columns[name] for name in ("start_ns", "text")}
+            read |= {name: NVTX_CARRIED.columns[name] for name in ("unsigned_value", "signed_value")}
+            marks = export.read(TableSpec(NVTX.table, read)).filter(text="clock utc_ns").with_columns(said=number)
         assert marks.height == 3
         apart = (anchor.utc_epoch_ns + marks["start_ns"] - marks["said"]).to_list()
         assert all(0 <= each <= 60_000 for each in apart), apart

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsysparse.frames import GpuOps, Labels, Ranges
-from nsysparse.projection import project
+from nsysparse.projection import launching, project
 from nsysparse.source.extract import read_trace
 from nsysparse.testing import TraceBuilder
 
@@ -20,7 +20,7 @@ HYBRIDS = ("nsys22-nccl2.18.3-threads", "nsys22-nccl2.23.4-simple", "nsys23-nccl
 @pytest.mark.parametrize("name", HYBRIDS)
 def test_nsys_projects_the_same_rows(name: str, sample: Callable[[str], Path]) -> None:
     trace = read_trace(sample(f"real/hybrid-{name}.sqlite"), "t", all_gpu_work=True)
-    projected = project(trace.ranges, trace.labels, trace.gpu_ops)
+    projected = pl.concat(project(trace.trace_id, trace.ranges, trace.labels, launching(trace.gpu_ops)))
     # nsys leaves out start/end ranges that end on another thread; we project those within their process.
     ours = [
         (
@@ -78,7 +78,8 @@ def test_projection_equals_brute_force(
             schema=Labels.create_empty().schema,
         )
     )
-    got = project(Ranges.validate(frame), labels, GpuOps.cast(pl.DataFrame(ops, schema=GpuOps.create_empty().schema)))
+    launched = launching(pl.DataFrame(ops, schema=GpuOps.create_empty().schema))
+    got = pl.concat(project("t", frame, labels, launched))
     for row, found in zip(frame.iter_rows(named=True), got.iter_rows(named=True), strict=True):
         crosses = row["style"] == "start_end" and row["end_thread"] != row["thread"]
         inside = [
@@ -105,6 +106,6 @@ def test_a_hundred_thousand_nested_ranges_do_not_multiply(tmp_path: Path) -> Non
         at = depth + index
         process.kernel("k", at + 10, at + 15, launch=thread.launch(at, at + 5))
     trace = read_trace(builder.write(tmp_path / "deep.sqlite"), "t", all_gpu_work=True)
-    projected = project(trace.ranges, trace.labels, trace.gpu_ops)
+    projected = pl.concat(project(trace.trace_id, trace.ranges, trace.labels, launching(trace.gpu_ops)))
     assert projected["depth"].max() == depth - 1
     assert projected["gpu_op_count"].max() == depth // 10

@@ -1,0 +1,97 @@
+"""A pass over a whole table gives what SQL gives, in the order of its rows."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from nsysparse.errors import InputError
+from nsysparse.source.batch import Batch
+from nsysparse.source.export import PAGES, SQL, Access, Export
+from nsysparse.source.scan import Keep
+from nsysparse.source.schema import ROW, ROWID, TableSpec
+from nsysparse.testing import TraceBuilder
+
+SPEC = TableSpec("THINGS", {ROW: ROWID, "a": ("a", pl.Int64), "text": ("text", pl.String), "gone": ("gone", pl.Int64)})
+ROWS = [(3, "x"), (1, None), (2, "y"), (None, "x")]
+
+
+def things(path: Path, declared: str, *after: str) -> Path:
+    builder = TraceBuilder(schema="3.25", gpus={0: "NVIDIA H100 80GB HBM3"})
+    thread = builder.process(pid=7).thread(tid=7)
+    thread.push_pop("model.layers.0", 100, 900)
+    builder.write(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"CREATE TABLE THINGS {declared}")
+        connection.executemany("INSERT INTO THINGS (a, text) VALUES (?, ?)", ROWS)
+        for statement in after:
+            connection.execute(statement)
+        connection.commit()
+    return path
+
+
+def scanned(path: Path, keep: Keep | None = None, reader: str = "auto") -> pl.DataFrame:
+    with Export(path, Access(reader)) as export:
+        found = export.scan(SPEC, Batch.frame, keep=keep)
+    rows = pl.concat(found.parts)
+    texts = dict(enumerate(found.texts["text"]))
+    return rows.with_columns(pl.col("text").replace_strict(texts, return_dtype=pl.String))
+
+
+@pytest.mark.parametrize("reader", [PAGES, SQL])
+def test_all_rows_come_in_their_order_whatever_an_index_has(tmp_path: Path, reader: str) -> None:
+    path = things(tmp_path / "a.sqlite", "(a INTEGER, text TEXT)", "CREATE INDEX i ON THINGS (a, text)")
+    rows = scanned(path, reader=reader).drop("gone").rows()
+    assert rows == [(1, 3, "x"), (2, 1, None), (3, 2, "y"), (4, None, "x")]
+
+
+@pytest.mark.parametrize("reader", [PAGES, SQL])
+def test_rows_stay_that_pass_the_test(tmp_path: Path, reader: str) -> None:
+    path = things(tmp_path / "a.sqlite", "(a INTEGER, text TEXT)", "DELETE FROM THINGS WHERE a = 3")
+    kept = scanned(path, Keep(("a",), lambda batch: batch.known("a") & (batch.values("a") == 2)), reader)
+    assert kept.rows() == [(3, 2, "y", None)]
+    some = scanned(path, Keep.rows(pl.Series([4, 2, 9])), reader)
+    assert some.select(ROW, "text").rows() == [(2, None), (4, "x")]
+
+
+def test_what_pages_do_not_tell_is_read_by_sql_unless_only_pages_may_be(tmp_path: Path) -> None:
+    other = things(tmp_path / "a.sqlite", "(a REAL, text TEXT)", "UPDATE THINGS SET a = NULL")
+    assert scanned(other)["text"].to_list() == ["x", None, "y", "x"]
+    with pytest.raises(InputError, match=r"THINGS cannot be read from its pages \(a is declared REAL\)"):
+        scanned(other, reader=PAGES)
+
+
+@pytest.mark.parametrize(
+    ("declared", "rows"),
+    [
+        ("(a INTEGER, text TEXT, rowid TEXT DEFAULT 'mine')", [1, 2, 3, 4]),
+        ("(a INTEGER, text TEXT, n INTEGER, PRIMARY KEY (text, a)) WITHOUT ROWID", None),
+    ],
+    ids=["a column called rowid", "no rowid at all"],
+)
+def test_rows_are_told_apart(tmp_path: Path, declared: str, rows: list[int] | None) -> None:
+    if rows is None:
+        path = things(tmp_path / "b.sqlite", "(a INTEGER, text TEXT)")
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("DROP TABLE THINGS")
+            connection.execute(f"CREATE TABLE THINGS {declared}")
+            connection.executemany("INSERT INTO THINGS (a, text) VALUES (?, ?)", [(3, "x"), (2, "y"), (1, "w")])
+            connection.commit()
+        assert scanned(path).select(ROW, "a").rows() == [(0, 1), (1, 3), (2, 2)]
+    else:
+        assert scanned(things(tmp_path / "a.sqlite", declared))[ROW].to_list() == rows
+
+
+def test_a_table_that_is_missing_gives_one_empty_batch(tmp_path: Path) -> None:
+    path = things(tmp_path / "a.sqlite", "(a INTEGER, text TEXT)", "DROP TABLE THINGS")
+    with Export(path) as export:
+        found = export.scan(SPEC, lambda batch: batch.height)
+    assert found.parts == [0]
+
+
+def test_a_text_among_integers_is_refused(tmp_path: Path) -> None:
+    path = things(tmp_path / "a.sqlite", "(a INTEGER, text TEXT)", "UPDATE THINGS SET a = 'z' WHERE a = 2")
+    with pytest.raises(InputError, match=r"THINGS\.a holds a value that is no Int64"):
+        scanned(path)
