@@ -8,10 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import getdoc
 from pathlib import Path
-from typing import Any
 
 import click
-import dataframely as dy
 import polars as pl
 
 from nsysparse import frames
@@ -224,7 +222,7 @@ One row per side that was recorded, sorted by input, process, thread and call. S
 `is_movement`. Each side has its own layer and request, or its pair's where it does not know them. `layer=all` needs
 `--layers`, or `kv_role` marks that agree.
 """
-EXPORTED: dict[str, tuple[type[dy.Schema], Callable[[pl.DataFrame], pl.DataFrame], str]] = {
+EXPORTED: dict[str, tuple[type[frames.Schema], Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "nvtx_ranges": (frames.NvtxRanges, lambda frame: frame, _NVTX_NOTE),
     "scopes": (frames.Scopes, lambda frame: frame, _SCOPES_NOTE),
     "gpu_ops": (frames.GpuOps, frames.exported_gpu_ops, "Sorted by start, end and device."),
@@ -295,12 +293,12 @@ def frames_page() -> Iterator[str]:
         yield from _columns(schema, schema.create_empty().schema)
 
 
-def _columns(schema: type[dy.Schema], written: pl.Schema) -> Iterator[str]:
-    declared: dict[str, Any] = schema.columns()
+def _columns(schema: type[frames.Schema], written: pl.Schema) -> Iterator[str]:
+    declared = schema.columns()
     rows = []
     for name, dtype in written.items():
         column = declared.get(name) or declared[_FROM[name]]
-        meaning = (column.metadata or {})["about"] if name in declared else _FROM_ABOUT[name]
+        meaning = column.about if name in declared else _FROM_ABOUT[name]
         rows.append((f"`{name}`", _TYPES[type(dtype)], "yes" if column.nullable else "", meaning))
     yield from _table(("column", "type", "may be null", "meaning"), rows)
 

@@ -40,7 +40,8 @@ def apportioned(rows: pl.DataFrame) -> pl.DataFrame:
     weight, total = pl.col("weight").cast(pl.Int128), pl.col("total").cast(pl.Int128)
     whole = pl.col("weight").sum().over("group")
     return (
-        rows.with_row_index("row")
+        rows.lazy()  # one query, as this is asked of a few rows many times
+        .with_row_index("row")
         .with_columns(weight=pl.when(pl.col("weight").null_count().over("group") == 0).then(weight).otherwise(1))
         .with_columns(weight=pl.when(whole > 0).then("weight").otherwise(1))
         .with_columns(whole=whole, product=total * pl.col("weight"))
@@ -50,4 +51,5 @@ def apportioned(rows: pl.DataFrame) -> pl.DataFrame:
         .with_columns(place=pl.int_range(pl.len()).over("group"))
         .with_columns(part=(pl.col("part") + (pl.col("place") < pl.col("left"))).cast(pl.Int64))
         .drop("weight", "total", "whole", "product", "rest", "left", "place")
+        .collect()
     )

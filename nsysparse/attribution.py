@@ -11,6 +11,7 @@ the call at capture time, whose surroundings tell the layer where those of the l
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -25,6 +26,7 @@ from nsysparse.together import met_alone
 from nsysparse.transports.annotated import SIDES
 
 EXACT, NESTED, SPANNING = "exact", "nested", "spanning"
+_ID = ("range_id",)
 _OPPOSITE = {"send": "recv", "recv": "send"}
 
 
@@ -48,7 +50,7 @@ def annotate(transfers: pl.DataFrame, scopes: ScopeTable, anomalies: Counter[str
     result = _with_annotated_bytes(transfers, scopes, anomalies)
     for field, spoken in SPOKEN.items():
         # That a program's posts carry all layers gives way to any range that names some.
-        vague = scopes.filter(pl.col("kind") == "scope", pl.col("layer") == ALL)["range_id"]
+        vague = scopes.filter(pl.col("kind") == "scope", pl.col("layer") == ALL, columns=_ID)["range_id"]
         silent = vague if field == "layer" else vague.clear()
         said = _said(transfers, scopes, field, spanning=True, silent=silent)
         if field == "layer":
@@ -56,7 +58,7 @@ def annotate(transfers: pl.DataFrame, scopes: ScopeTable, anomalies: Counter[str
             said = pl.concat([said, _said(left, scopes, field, spanning=True, silent=silent)])
             left = transfers.join(said, on="transfer_id", how="anti")
             said = pl.concat([said, _said(left, scopes, field)])
-        told = _of(scopes, said["scope_id"]).select(pl.col("range_id").alias("scope_id"), **spoken)
+        told = _of(scopes, said["scope_id"], spoken.values()).select(pl.col("range_id").alias("scope_id"), **spoken)
         found = said.join(told, on="scope_id", how="left").select(
             "transfer_id", *spoken, _provenance().alias(f"{field}_provenance")
         )
@@ -81,8 +83,10 @@ def _provenance() -> pl.Expr:
     )
 
 
-def _of(scopes: ScopeTable, range_ids: pl.Series) -> pl.DataFrame:
-    return scopes.filter(pl.col("range_id").is_in(range_ids.drop_nulls().unique().implode()))
+def _of(scopes: ScopeTable, range_ids: pl.Series, columns: Iterable[str]) -> pl.DataFrame:
+    """`range_id` and these columns of some ranges."""
+    asked = pl.col("range_id").is_in(range_ids.drop_nulls().unique().implode())
+    return scopes.filter(asked, columns={*_ID, *columns})
 
 
 def _said(
@@ -105,10 +109,11 @@ def _said(
     Returns:
         The columns of `enclosing`, and `is_own`: whether the range is the transfer.
     """
+    named = _of(scopes, transfers["scope_id"], ("kind", "style", field))
     own = (
         transfers.filter(pl.col("scope_id").is_not_null())
         .select("transfer_id", "scope_id")
-        .join(_of(scopes, transfers["scope_id"]).select("kind", "style", field, scope_id="range_id"), on="scope_id")
+        .join(named.rename({"range_id": "scope_id"}), on="scope_id")
         .filter(pl.col(field).is_not_null())
     )
     others = transfers.join(own, on="transfer_id", how="anti")
@@ -134,7 +139,7 @@ def _heard(
     other direction, as its `op` has it, nothing of a call; and one about a transfer nothing of what is known to be
     other traffic.
     """
-    about_one = scopes.filter(pl.col("kind") == "transfer")
+    about_one = scopes.filter(pl.col("kind") == "transfer", columns=(*_ID, "style", "op"))
     taken = about_one.filter(style="start_end")["range_id"]
     is_own = pl.col("transport").is_in([ANNOTATED, HOST_STAGED]) | pl.col("scope_id").is_in(taken.implode())
     standing = transfers.filter(is_own.fill_null(value=False))["scope_id"].drop_nulls()
@@ -154,7 +159,7 @@ def _with_annotated_bytes(transfers: pl.DataFrame, scopes: ScopeTable, anomalies
     it says nothing about either. A transfer that is a range itself has its size from there, and a range that is one
     says nothing about what lies beside it.
     """
-    beside = scopes.filter(pl.col("kind") != "transfer", pl.col("bytes").is_not_null())["range_id"]
+    beside = scopes.filter(pl.col("kind") != "transfer", pl.col("bytes").is_not_null(), columns=_ID)["range_id"]
     free = transfers.filter(pl.col("scope_id").is_null() & (pl.col("purpose") != "other"))
     said = pl.concat(
         [

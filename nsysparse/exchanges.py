@@ -6,10 +6,9 @@ overlaps its counterpart and one can have sent what the other received, the k-th
 kernels, not calls.
 """
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import GROUP, Exchanges
+from nsysparse.frames import GROUP, Exchanges, Frame
 from nsysparse.kinds import NCCL
 
 POSITIONAL = "positional"
@@ -33,7 +32,7 @@ def as_timed(transfers: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def exchanges(transfers: pl.DataFrame) -> dy.DataFrame[Exchanges]:
+def exchanges(transfers: pl.DataFrame) -> Frame[Exchanges]:
     """One row per two groups of kernels of one file that met, sorted by time.
 
     Args:

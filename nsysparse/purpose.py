@@ -41,7 +41,8 @@ def with_purpose(transfers: pl.DataFrame, scopes: ScopeTable, collectives: pl.Se
 def communicators_with_collectives(trace: Trace) -> pl.Series:
     """Communicators on which a collective was recorded, in decimal digits as in `Found`."""
     named = trace.labels.filter(nccl_domain.is_nccl() & pl.col("name").is_in(nccl_domain.COLLECTIVES))
-    calls = trace.ranges.join(named, on="label_id", how="semi").join(trace.payloads, on="range_id")
+    calls = trace.ranges.filter(pl.col("label_id").is_in(named["label_id"].implode())).select("range_id")
+    calls = calls.join(trace.payloads, on="range_id")
     return calls["communicator"].drop_nulls().unique().sort().cast(pl.String)
 
 

@@ -121,10 +121,14 @@ def enclosing(
     Returns:
         `transfer_id`, `scope_id` (the range), its `kind` and `style`, and the field, for calls that have one.
     """
+    if calls.is_empty():
+        types = {name: scopes.dtype(name) for name in ("kind", "style", field)}
+        return pl.DataFrame(schema={"transfer_id": calls.schema["transfer_id"], "scope_id": pl.UInt32, **types})
     muted = pl.Series([], dtype=pl.UInt32) if silent is None else silent
-    speaking = scopes.select(
-        "thread", "process", "style", field, holder="range_id", begin="start_ns", end="end_ns"
-    ).filter(pl.col(field).is_not_null())
+    columns = ("range_id", "thread", "process", "style", "kind", field, "start_ns", "end_ns")
+    speaking = scopes.filter(pl.col(field).is_not_null(), columns=columns).rename(
+        {"range_id": "holder", "start_ns": "begin", "end_ns": "end"}
+    )
     placed = calls.filter(pl.col("call_start_ns").is_not_null() & pl.col("thread").is_not_null())
     calls_within = placed.select("thread", "process", item="transfer_id", begin="call_start_ns", end="call_end_ns")
     on_stack = speaking.filter(pl.col("style") == "push_pop", ~pl.col("holder").is_in(muted.implode()))
@@ -134,8 +138,8 @@ def enclosing(
         lasting = innermost(rest, speaking.filter(pl.col("style") == "start_end"), "process", alone=True)
         found.append(lasting.filter(~pl.col("holder").is_in(muted.implode())))
     held = pl.concat(found).rename({"item": "transfer_id", "holder": "scope_id"})
-    said = scopes.filter(pl.col("range_id").is_in(held["scope_id"].implode()))
-    return held.join(said.select("kind", "style", field, scope_id="range_id"), on="scope_id", maintain_order="left")
+    said = speaking.select("kind", "style", field, scope_id="holder")
+    return held.join(said, on="scope_id", maintain_order="left")
 
 
 def at_capture(transfers: pl.DataFrame) -> pl.DataFrame:

@@ -202,6 +202,8 @@ def _apportion(parts: pl.DataFrame, amount: str, weight: str) -> pl.DataFrame:
 
     Unknown amounts stay so; unknown weights make all parts unknown.
     """
+    if parts["group"].n_unique() == parts.height:  # as where every transfer is of one layer and one request
+        return parts.with_columns(pl.when(pl.col(weight).is_not_null()).then(amount).alias(amount))
     numbered = parts.drop("part_row", strict=False).with_row_index("part_row")
     known = numbered.filter(pl.col(amount).is_not_null() & pl.col(weight).is_not_null())
     found = apportioned(known.select("part_row", "group", total=amount, weight=weight)).select("part_row", "part")

@@ -3,24 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsysparse.analysis import Analysis
 from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, roles_by_trace, silent
-from nsysparse.compare import Rules, compare, parse
-from nsysparse.comparison import Comparison
 from nsysparse.errors import InputError, UsageError
-from nsysparse.saved import read_saved
 from nsysparse.source.inputs import Run
+
+if TYPE_CHECKING:
+    from nsysparse.compare import Rules
+    from nsysparse.comparison import Comparison
 
 
 def compare_runs(
     bases: Sequence[Run],
     candidate: Run,
     options: Options | None = None,
-    rules: Rules | None = None,
+    rules: "Rules | None" = None,
     gates: Sequence[str] = (),
     progress: Progress = silent,
-) -> Comparison:
+) -> "Comparison":
     """Compare a candidate with one or several base runs.
 
     Args:
@@ -35,6 +37,8 @@ def compare_runs(
         NsysparseError: A file cannot be used, an option or gate names something unknown, or the candidate is one of
             several base runs.
     """
+    from nsysparse.compare import compare, parse  # an analysis passes here, too
+
     asked = options or Options()
     check(asked)
     conditions = [parse(each) for each in gates]
@@ -63,6 +67,8 @@ def analyse_run(run: Run, options: Options, progress: Progress = silent) -> Anal
     """
     if run.is_saved:
         progress(Stage(f"reading {run.paths[0].name}", 0, 1))
+        from nsysparse.saved import read_saved
+
         return read_saved(run.paths[0])
     # Reading traces takes packages that take longer to load than saved reports take to compare.
     from nsysparse.api.reports import analyse

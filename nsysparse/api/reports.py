@@ -21,7 +21,7 @@ from nsysparse.api.study import Study, study_traces
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, shown_model
 from nsysparse.filenames import shown_name
-from nsysparse.measured.loader import read_measured
+from nsysparse.measured.ceilings import Ceiling
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
@@ -30,7 +30,6 @@ from nsysparse.paths import find_paths, spans
 from nsysparse.source.window import Window
 from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.dtypes import default_type
-from nsysparse.theory.practical import with_measured
 from nsysparse.theory.references import References, references
 from nsysparse.theory.served import served
 from nsysparse.transports.nccl import BUFFER_BYTES
@@ -55,13 +54,15 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     model = find_model(asked.model) if asked.model else None
     as_served = served(model, asked.tp, asked.kv_dtype, asked.wire_dtype)
     references(asked.link, asked.peak_gb_s, asked.box, (), ())  # a name that is none is told before anything is read
-    ceiling = None if asked.measured is None else read_measured(asked.measured)
+    ceiling = None if asked.measured is None else _ceiling(asked.measured)
     study = study_traces(paths, asked, progress)
     progress(Stage("computing metrics", len(paths) + 1, len(paths) + AFTER_READING))
     facts = [trace.facts for trace in study.traces]
     gpus = [gpu.name for each in facts for gpu in each.gpus]
     known = references(asked.link, asked.peak_gb_s, asked.box, gpus, [each.trace_id for each in facts])
     if ceiling is not None and asked.measured is not None:
+        from nsysparse.theory.practical import with_measured
+
         known = with_measured(known, ceiling, asked.measured)
     found = assemble(
         select(study.transfers, study.shares, asked.purpose, pl.concat([trace.counters for trace in study.traces])),
@@ -78,6 +79,13 @@ def analyse(paths: Sequence[Path], options: Options | None = None, progress: Pro
     # It comes first: of many warnings some formats show only those.
     missing = unreadable([shown_name(error.message) for error in study.unreadable])
     return replace(found, warnings=(missing, *found.warnings))
+
+
+def _ceiling(path: Path) -> Ceiling:
+    # The patterns by which all benchmarks are read are for those who name a file.
+    from nsysparse.measured.loader import read_measured
+
+    return read_measured(path)
 
 
 def _journeys(study: Study, threshold: float) -> Journeys:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import dataframely as dy
 import polars as pl
 
 from nsysparse.analysis import (
@@ -21,7 +20,7 @@ from nsysparse.catalog.loader import find_model
 from nsysparse.clocks import Clocks, solve
 from nsysparse.crossings import Seen
 from nsysparse.errors import InputError
-from nsysparse.frames import Shares, Transfers
+from nsysparse.frames import Frame, Shares, Transfers
 from nsysparse.ordinal import by_issue_order
 from nsysparse.overlap import by_overlap
 from nsysparse.pairing import pair
@@ -43,8 +42,8 @@ class Study:
     """
 
     traces: tuple[Part, ...]
-    transfers: dy.DataFrame[Transfers]
-    shares: dy.DataFrame[Shares]
+    transfers: Frame[Transfers]
+    shares: Frame[Shares]
     requests: pl.DataFrame
     engine: Seen
     clocks: Clocks

@@ -21,7 +21,6 @@ from nsysparse.catalog.entries import (
     Model,
     WindowedAttention,
 )
-from nsysparse.catalog.hf_config import read_config
 from nsysparse.catalog.strict import Table, build, by_id, nested_tables, read_tables
 from nsysparse.errors import InputError, UsageError, unknown_name
 
@@ -127,6 +126,8 @@ def find_model(name: str) -> Model:
     """
     if name in models():
         return models()[name]
+    from nsysparse.catalog.hf_config import read_config  # what spells a model in a config takes long to load
+
     path = Path(name)
     if name.lower().endswith(".json") or any(separator in name for separator in _SEPARATORS):
         return read_config(path / CONFIG if _is(path.is_dir) else path)

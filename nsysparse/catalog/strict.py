@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
+from functools import cache
 from math import isfinite
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -86,7 +87,7 @@ def build(
     given = dict(built or {})
     own = [item for item in fields(cls) if item.name not in given]  # type: ignore[arg-type]  # always a dataclass
     _refuse_unknown(table, [item.name for item in own], where)
-    hints = get_type_hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]  # a class is hashable
     for item in own:
         if item.name in table:
             minimum = 0 if item.name in zero_allowed else None
@@ -94,6 +95,12 @@ def build(
         elif item.default is MISSING:
             raise InputError(f"{where}: {item.name} is missing.")
     return cls(**given)
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a dataclass's fields; there are dozens of entries of each."""
+    return get_type_hints(cls)
 
 
 def _value(value: Any, hint: Any, where: str, minimum: int | None = None) -> object:  # noqa: ANN401 (any TOML value, any hint)

@@ -11,8 +11,28 @@ from nsysparse.cli.settings import choice_options
 from nsysparse.cli.talk import explain, set_verbosity
 from nsysparse.errors import NsysparseError, OutputError
 
-COMMANDS = ("report", "diff", "inspect", "capture", "export", "convention", "links", "models", "kv", "presets")
+COMMANDS = {
+    "report": "Report on the KV-cache transfer in one or more traces.",
+    "diff": "Compare the KV-cache transfer of two runs: did it get better or worse, where, and is that more than"
+    " noise?",
+    "inspect": "Say what a trace holds, what it lacks and why, and the command that would record the rest.",
+    "capture": "Print the commands that record a serving system with nsys and export the report.",
+    "export": "Export a frame of events or results, one row per record; or metrics of the whole run.",
+    "convention": "Print the annotation convention: the NVTX ranges that make KV transfers attributable.",
+    "links": "Show the catalogue of links that transfers are held against.",
+    "models": "Show the catalogue of models whose KV-cache size is known.",
+    "kv": "Predict size and transfer time of a model's KV cache, and from which length on a link is too slow.",
+    "presets": "Show what range names are known, and check a preset of your own.",
+}
+"""The commands, and the first sentence of their help: so that listing them loads none."""
 _INTERRUPTED = 130
+
+
+class _Listed(click.Group):
+    """A group that lists its commands in the order in which it has them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        return list(self.commands)
 
 
 class _Lazy(click.Group):
@@ -27,6 +47,11 @@ class _Lazy(click.Group):
         module = import_module(f"nsysparse.cli.{cmd_name}")
         command: click.Command = module.command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by their first sentences alone: whoever asks what there is waits for none of them."""
+        listed = {name: click.Command(name, help=sentence) for name, sentence in COMMANDS.items()}
+        _Listed(commands=listed).format_commands(ctx, formatter)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +104,8 @@ def _content(path: Path) -> bytes:
 
 
 def _parsed(path: Path, content: bytes) -> dict[str, object]:
+    import tomllib  # most who ask for help have no file
+
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

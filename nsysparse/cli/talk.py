@@ -2,7 +2,6 @@
 
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -46,6 +45,8 @@ def verbosity_options(function: Callable[..., None]) -> Callable[..., None]:
 def explain(error: Exception) -> int:
     """Print a failure and return the exit code."""
     if _verbosity >= _TRACEBACKS:
+        import traceback
+
         traceback.print_exception(error)
     if isinstance(error, NsysparseError):
         for line in _lines(error):

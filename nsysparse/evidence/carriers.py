@@ -43,8 +43,10 @@ class Surroundings:
 
 def carried(found: pl.DataFrame, transport: str, around: Surroundings, anomalies: Counter[str]) -> pl.DataFrame:
     """Let transfers of a library stand for the copies or messages, of their own process, that carried them out."""
+    there = set(found["transport"].unique())
     for carrier in _CARRIED_BY[transport]:
-        found = _carried(found, transport, carrier, around, anomalies)
+        if {transport, carrier} <= there:
+            found = _carried(found, transport, carrier, around, anomalies)
     return found
 
 

@@ -204,6 +204,8 @@ def _owners(calls: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFrame:
     for side in (*_DIRECTED, None):
         directed = pl.col("side").is_in(_DIRECTED).fill_null(value=False)
         part = calls.filter((pl.col("side") == side).fill_null(value=False) if side else ~directed)
+        if part.is_empty():
+            continue
         fitting = ranges.filter(~directed | (pl.col("side") == side)) if side else ranges
         told, sized = _owners_of(part, fitting, taken)
         taken = pl.concat([taken, sized["owner"]])

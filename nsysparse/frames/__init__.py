@@ -5,7 +5,7 @@ half-open. `process` and `thread` are the export's global ids (hardware, VM and 
 with the same pid on different machines differ. `docs/reference/frames.md` is generated from this package.
 
 `recorded` has what an export holds, `found` what was found in it, `engine` what the engine did, `exported` what other
-tools get; `ids` takes global ids apart.
+tools get; `ids` takes global ids apart, `schema` checks.
 """
 
 from nsysparse.frames.engine import Paths, StepRequests, Steps, Work
@@ -24,6 +24,7 @@ from nsysparse.frames.recorded import (
     Ranges,
     UcpEvents,
 )
+from nsysparse.frames.schema import Frame, Schema
 
 __all__ = [
     "GROUP",
@@ -33,6 +34,7 @@ __all__ = [
     "Counters",
     "Exchanges",
     "Found",
+    "Frame",
     "GpuOps",
     "GraphNodes",
     "Labels",
@@ -41,6 +43,7 @@ __all__ = [
     "Paths",
     "Payloads",
     "Ranges",
+    "Schema",
     "Scopes",
     "Shares",
     "StepRequests",

@@ -1,74 +1,77 @@
 """What other tools get: GPU work, transfers, ranges, scopes, under the operating system's process and thread ids."""
 
-import dataframely as dy
 import polars as pl
 
 from nsysparse.frames.ids import OfTrace, pid, tid
+from nsysparse.frames.schema import Column, Frame
 
 
 class NvtxRanges(OfTrace):
     """NVTX ranges projected onto the GPU, as other tools can check them."""
 
-    domain = dy.String(nullable=True, metadata={"about": "NVTX domain"})
-    name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
-    style = dy.String(nullable=False, metadata={"about": "`push_pop` or `start_end`"})
-    pid = dy.Int64(nullable=False, metadata={"about": "process id of the operating system"})
-    tid = dy.Int64(nullable=False, metadata={"about": "thread id of the operating system"})
-    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
-    end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
-    is_open = dy.Bool(nullable=False, metadata={"about": "nobody closed it: it ends with the recording"})
-    depth = dy.UInt32(nullable=False, metadata={"about": "push/pop ranges of the thread open around it"})
-    projected_start_ns = dy.Int64(
-        nullable=True, metadata={"about": "earliest start of the GPU work launched inside it; null without such work"}
+    domain = Column(pl.String, nullable=True, about="NVTX domain")
+    name = Column(pl.String, nullable=False, about="as recorded, not shortened")
+    style = Column(pl.String, nullable=False, about="`push_pop` or `start_end`")
+    pid = Column(pl.Int64, nullable=False, about="process id of the operating system")
+    tid = Column(pl.Int64, nullable=False, about="thread id of the operating system")
+    start_ns = Column(pl.Int64, nullable=False, about="first instant, on the clock of its own trace")
+    end_ns = Column(pl.Int64, nullable=False, about="first instant after it")
+    is_open = Column(pl.Boolean, nullable=False, about="nobody closed it: it ends with the recording")
+    depth = Column(pl.UInt32, nullable=False, about="push/pop ranges of the thread open around it")
+    projected_start_ns = Column(
+        pl.Int64,
+        nullable=True,
+        about="earliest start of the GPU work launched inside it; null without such work",
     )
-    projected_end_ns = dy.Int64(nullable=True, metadata={"about": "latest end of that work"})
-    gpu_op_count = dy.UInt32(nullable=False, metadata={"about": "GPU operations launched inside it"})
+    projected_end_ns = Column(pl.Int64, nullable=True, about="latest end of that work")
+    gpu_op_count = Column(pl.UInt32, nullable=False, about="GPU operations launched inside it")
 
 
 class Scopes(OfTrace):
     """NVTX ranges of which a preset says something, with what it says, projected onto the GPU."""
 
-    rule = dy.String(nullable=False, metadata={"about": "the strongest rule that knows it, as preset/id"})
-    kind = dy.String(nullable=False, metadata={"about": "kind of range (docs/reference/presets.md)"})
-    style = dy.String(
+    rule = Column(pl.String, nullable=False, about="the strongest rule that knows it, as preset/id")
+    kind = Column(pl.String, nullable=False, about="kind of range (docs/reference/presets.md)")
+    style = Column(
+        pl.String,
         nullable=False,
-        metadata={
-            "about": "`push_pop` or `start_end`; of ranges that attribute nothing `open` (nobody closed it) or"
-            " `crossed` (it cannot be true beside another of its thread and domain)"
-        },
+        about="`push_pop` or `start_end`; of ranges that attribute nothing `open` (nobody closed it) or"
+        " `crossed` (it cannot be true beside another of its thread and domain)",
     )
-    request = dy.String(nullable=True, metadata={"about": "the request that it names, as written"})
-    layer = dy.String(nullable=True, metadata={"about": "the layer or layers that it names, as written"})
-    step = dy.String(nullable=True, metadata={"about": "the number of the engine's step"})
-    phase = dy.String(nullable=True, metadata={"about": "prefill, decode or mixed"})
-    role = dy.String(nullable=True, metadata={"about": "prefill or decode"})
-    requests = dy.String(nullable=True, metadata={"about": "the requests of a step, as written"})
-    ctx_reqs = dy.String(nullable=True, metadata={"about": "how many requests a step prefills"})
-    gen_reqs = dy.String(nullable=True, metadata={"about": "how many requests a step decodes"})
-    tokens = dy.String(nullable=True, metadata={"about": "how many tokens it is about, as written"})
-    op = dy.String(nullable=True, metadata={"about": "what a transfer does, as written: send, recv, put, get, copy, …"})
-    bytes = dy.String(nullable=True, metadata={"about": "size that it gives a transfer, as written"})
-    peer = dy.String(nullable=True, metadata={"about": "the other end, as written"})
-    xfer = dy.String(nullable=True, metadata={"about": "id of the transfer, the same on both sides"})
-    chunk = dy.String(nullable=True, metadata={"about": "which of how many chunks, as written"})
-    rank = dy.String(nullable=True, metadata={"about": "rank of the process"})
-    tp = dy.String(nullable=True, metadata={"about": "tensor parallelism, as written"})
-    pp = dy.String(nullable=True, metadata={"about": "pipeline parallelism, as written"})
-    domain = dy.String(nullable=True, metadata={"about": "NVTX domain"})
-    name = dy.String(nullable=False, metadata={"about": "as recorded, not shortened"})
-    pid = dy.Int64(nullable=False, metadata={"about": "process id of the operating system"})
-    tid = dy.Int64(nullable=False, metadata={"about": "thread id of the operating system"})
-    start_ns = dy.Int64(nullable=False, metadata={"about": "first instant, on the clock of its own trace"})
-    end_ns = dy.Int64(nullable=False, metadata={"about": "first instant after it"})
-    is_open = dy.Bool(nullable=False, metadata={"about": "nobody closed it: it ends with the recording"})
-    projected_start_ns = dy.Int64(
-        nullable=True, metadata={"about": "earliest start of the GPU work launched inside it; null without such work"}
+    request = Column(pl.String, nullable=True, about="the request that it names, as written")
+    layer = Column(pl.String, nullable=True, about="the layer or layers that it names, as written")
+    step = Column(pl.String, nullable=True, about="the number of the engine's step")
+    phase = Column(pl.String, nullable=True, about="prefill, decode or mixed")
+    role = Column(pl.String, nullable=True, about="prefill or decode")
+    requests = Column(pl.String, nullable=True, about="the requests of a step, as written")
+    ctx_reqs = Column(pl.String, nullable=True, about="how many requests a step prefills")
+    gen_reqs = Column(pl.String, nullable=True, about="how many requests a step decodes")
+    tokens = Column(pl.String, nullable=True, about="how many tokens it is about, as written")
+    op = Column(pl.String, nullable=True, about="what a transfer does, as written: send, recv, put, get, copy, …")
+    bytes = Column(pl.String, nullable=True, about="size that it gives a transfer, as written")
+    peer = Column(pl.String, nullable=True, about="the other end, as written")
+    xfer = Column(pl.String, nullable=True, about="id of the transfer, the same on both sides")
+    chunk = Column(pl.String, nullable=True, about="which of how many chunks, as written")
+    rank = Column(pl.String, nullable=True, about="rank of the process")
+    tp = Column(pl.String, nullable=True, about="tensor parallelism, as written")
+    pp = Column(pl.String, nullable=True, about="pipeline parallelism, as written")
+    domain = Column(pl.String, nullable=True, about="NVTX domain")
+    name = Column(pl.String, nullable=False, about="as recorded, not shortened")
+    pid = Column(pl.Int64, nullable=False, about="process id of the operating system")
+    tid = Column(pl.Int64, nullable=False, about="thread id of the operating system")
+    start_ns = Column(pl.Int64, nullable=False, about="first instant, on the clock of its own trace")
+    end_ns = Column(pl.Int64, nullable=False, about="first instant after it")
+    is_open = Column(pl.Boolean, nullable=False, about="nobody closed it: it ends with the recording")
+    projected_start_ns = Column(
+        pl.Int64,
+        nullable=True,
+        about="earliest start of the GPU work launched inside it; null without such work",
     )
-    projected_end_ns = dy.Int64(nullable=True, metadata={"about": "latest end of that work"})
-    gpu_op_count = dy.UInt32(nullable=False, metadata={"about": "GPU operations launched inside it"})
+    projected_end_ns = Column(pl.Int64, nullable=True, about="latest end of that work")
+    gpu_op_count = Column(pl.UInt32, nullable=False, about="GPU operations launched inside it")
 
 
-def exported_scopes(placed: pl.DataFrame) -> dy.DataFrame[Scopes]:
+def exported_scopes(placed: pl.DataFrame) -> Frame[Scopes]:
     """Scopes as other tools know them: process and thread ids instead of global ids.
 
     Args:

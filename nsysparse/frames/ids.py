@@ -1,14 +1,17 @@
 """What every row of a trace carries: which input it comes from, and the ids of the export, taken apart."""
 
-import dataframely as dy
 import polars as pl
 
+from nsysparse.frames.schema import Column, Schema
 
-class OfTrace(dy.Schema):
+
+class OfTrace(Schema):
     """A frame whose rows say which input they come from."""
 
-    trace_id = dy.String(
-        nullable=False, metadata={"about": "the input: its file name without suffix, numbered where two are alike"}
+    trace_id = Column(
+        pl.String,
+        nullable=False,
+        about="the input: its file name without suffix, numbered where two are alike",
     )
 
 

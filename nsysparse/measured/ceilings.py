@@ -7,6 +7,8 @@ from typing import Literal
 
 Direction = Literal["read", "write", "send", "sendrecv", "copy"]
 Memory = Literal["gpu", "host"]
+MEASURED = "measured: "
+"""How the source of a ceiling begins that a benchmark showed."""
 NEAR = 2
 """A size speaks for another one that is at most so many times larger or smaller."""
 

@@ -25,6 +25,7 @@ from nsysparse.analysis import (
 from nsysparse.catalog.loader import find_link
 from nsysparse.errors import UsageError
 from nsysparse.exchanges import as_timed, exchanges
+from nsysparse.measured.ceilings import MEASURED
 from nsysparse.measured.commands import Op, command_for
 from nsysparse.metrics.attributed import coverage, layer_request, layers, requests, unattributed
 from nsysparse.metrics.cases import Case, cases
@@ -51,7 +52,6 @@ from nsysparse.metrics.warnings import warnings
 from nsysparse.metrics.whatif import whatif
 from nsysparse.theory.critical import STEP_NS
 from nsysparse.theory.links import Peak
-from nsysparse.theory.practical import MEASURED
 from nsysparse.theory.references import References
 from nsysparse.theory.shipment import Shipment
 from nsysparse.units import GB, NS_PER_MS

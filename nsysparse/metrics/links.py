@@ -9,8 +9,7 @@ from nsysparse.kinds import HOST
 from nsysparse.metrics.fit import fits
 from nsysparse.metrics.measured import Measured, busy, distribution_of, distributions, known_sum_expr, steady
 from nsysparse.metrics.rates import LINK, NAMELESS_PEER, UNKNOWN_END, called, kernel_rate, link_rates, wire_rate
-from nsysparse.theory.links import Peak
-from nsysparse.theory.predict import line_rate_ns, practical_ns
+from nsysparse.theory.links import Peak, line_rate_ns, practical_ns
 from nsysparse.theory.references import References
 from nsysparse.units import GB
 

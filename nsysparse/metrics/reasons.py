@@ -364,9 +364,11 @@ def null_paths(value: object, path: str = "") -> Iterator[str]:
             yield from null_paths(item, f"{path}/{key}" if named else f"{path}/*")
     elif isinstance(value, tuple | list):
         for item in value:
-            yield from null_paths(item, f"{path}/*")
+            if not isinstance(item, _WHOLE):  # a timeline has tens of thousands of these
+                yield from null_paths(item, f"{path}/*")
 
 
+_WHOLE = (int, float, str)
 # Mappings whose keys are part of the contract; in others (by purpose, by layer or request) every key is alike.
 NAMED_MAPPINGS = frozenset({"/settings", "/summary"})
 

@@ -6,10 +6,9 @@ Other events can carry anything, of any size: nothing of theirs is read.
 import re
 from collections import Counter
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Payloads
+from nsysparse.frames import Frame, Payloads
 from nsysparse.source import nixl_domain, nixl_payloads, schema
 from nsysparse.source.batch import Batch
 from nsysparse.source.export import Export
@@ -75,7 +74,7 @@ def _said(export: Export, carriers: pl.DataFrame) -> pl.DataFrame:
 
 def read_payloads(
     export: Export, ranges: pl.DataFrame, labels: pl.DataFrame, anomalies: Counter[str]
-) -> dy.DataFrame[Payloads]:
+) -> Frame[Payloads]:
     """What NCCL's and NIXL's own events say in their payloads.
 
     Args:

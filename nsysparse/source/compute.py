@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import THREAD_BITS, Compute, device_key
+from nsysparse.frames import THREAD_BITS, Compute, Frame, device_key
 from nsysparse.intervals import Ints, merge
 from nsysparse.source import schema
 from nsysparse.source.batch import Batch
@@ -23,7 +22,7 @@ _HALF = 32  # bits of one of two numbers
 _NOBODY = 1 << 62  # no process has this number: they have 40 bits
 
 
-def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame) -> dy.DataFrame[Compute]:
+def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame) -> Frame[Compute]:
     """When compute ran on every device on which something of `ops` or `work` did.
 
     Args:

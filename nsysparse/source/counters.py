@@ -6,11 +6,10 @@ here. Ids of metrics are not stable, so metrics go by their names.
 
 from collections import Counter
 
-import dataframely as dy
 import polars as pl
 import sqlalchemy as sa
 
-from nsysparse.frames import Counters
+from nsysparse.frames import Counters, Frame
 from nsysparse.source import schema
 from nsysparse.source.export import Export
 from nsysparse.source.schema import TableSpec
@@ -29,7 +28,7 @@ _GPU_ID_BITS = 256
 _ORDER = ["source", "device", "metric", "start_ns", "end_ns", "value"]
 
 
-def read_counters(export: Export, trace_id: str, anomalies: Counter[str]) -> dy.DataFrame[Counters]:
+def read_counters(export: Export, trace_id: str, anomalies: Counter[str]) -> Frame[Counters]:
     """Counter values over intervals, in total order.
 
     Args:

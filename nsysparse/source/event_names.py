@@ -1,10 +1,9 @@
 """What NVTX events are called: a number for each distinct name and domain while events are read, labels at the end."""
 
-import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import THREAD_BITS, Labels
+from nsysparse.frames import THREAD_BITS, Frame, Labels
 from nsysparse.intervals import Ints
 from nsysparse.source.batch import Batch
 from nsysparse.source.export import Export
@@ -51,7 +50,7 @@ class EventNames:
             place[inside] = self._places.of(both).astype(np.int64) + 1
         return place
 
-    def labels(self, export: Export, texts: list[str], created: Numbers) -> tuple[dy.DataFrame[Labels], Numbers]:
+    def labels(self, export: Export, texts: list[str], created: Numbers) -> tuple[Frame[Labels], Numbers]:
         """Labels, and which of them each number means.
 
         Args:

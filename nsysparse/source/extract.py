@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import dataframely as dy
 import polars as pl
 
 from nsysparse.errors import InputError
 from nsysparse.filenames import shown_name
-from nsysparse.frames import Labels, Ranges, Work
+from nsysparse.frames import Frame, Labels, Ranges, Work
 from nsysparse.source import nccl_domain, nixl_domain, schema
 from nsysparse.source.anchor import read_anchor
 from nsysparse.source.capabilities import capabilities
@@ -122,7 +121,7 @@ def _ranges(
     anomalies: Counter[str],
     *,
     everything: bool,
-) -> tuple[dy.DataFrame[Labels], tuple[int, ...], pl.DataFrame]:
+) -> tuple[Frame[Labels], tuple[int, ...], pl.DataFrame]:
     """Labels, the threads that have ranges, and those that are wanted, in order; what else was read is given up."""
     events = read_events(export, anomalies)
     told = speaking(events.labels)

@@ -2,11 +2,10 @@
 
 from collections import Counter
 
-import dataframely as dy
 import polars as pl
 import sqlalchemy as sa
 
-from nsysparse.frames import GpuOps, thread_process
+from nsysparse.frames import Frame, GpuOps, thread_process
 from nsysparse.source import pack_kernels, schema
 from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
@@ -22,7 +21,7 @@ _MAX_DEVICES, _MAX_BATCH = 2**16, 2**32  # beyond these an ordinal or a count me
 
 def read_gpu_ops(
     export: Export, trace_id: str, anomalies: Counter[str], *, everything: bool, local_copies: bool
-) -> dy.DataFrame[GpuOps]:
+) -> Frame[GpuOps]:
     """GPU operations in total order, each with the call that launched it.
 
     Args:

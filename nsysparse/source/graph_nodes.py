@@ -6,11 +6,10 @@ that say what they are for were open when the first was made.
 
 from collections import Counter
 
-import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import GraphNodes, thread_process
+from nsysparse.frames import Frame, GraphNodes, thread_process
 from nsysparse.source import nccl_domain, schema
 from nsysparse.source.export import Export
 from nsysparse.source.usable import usable_times
@@ -20,7 +19,7 @@ NODE = ["process", "graph_node_id"]
 
 def read_graph_nodes(
     export: Export, labels: pl.DataFrame, ops: pl.DataFrame, anomalies: Counter[str]
-) -> dy.DataFrame[GraphNodes]:
+) -> Frame[GraphNodes]:
     """Nodes of CUDA graphs with their making; none where NCCL is in no graph: a large model's graphs have many."""
     in_graphs = pl.col("name").str.contains(nccl_domain.ANY_KERNEL) & pl.col("graph_node_id").is_not_null()
     if labels.filter(nccl_domain.is_nccl()).is_empty() and ops.filter(in_graphs).is_empty():
@@ -40,7 +39,7 @@ def read_graph_nodes(
     return with_making(usable_times(nodes.drop_nulls("thread"), "graph-nodes", anomalies, open_ended=False))
 
 
-def with_making(rows: pl.DataFrame) -> dy.DataFrame[GraphNodes]:
+def with_making(rows: pl.DataFrame) -> Frame[GraphNodes]:
     """Nodes with the making of their roots; nodes whose root is not known or was made unrecorded have no row.
 
     Args:

@@ -11,10 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import NcclOps, tid
+from nsysparse.frames import Frame, NcclOps, tid
 from nsysparse.source import nccl_domain
 from nsysparse.source.usable import MAX_BYTES
 
@@ -60,7 +59,7 @@ def is_traced() -> pl.Expr:
     return (pl.col("domain") == nccl_domain.DOMAIN).fill_null(value=False) & pl.col("name").is_in(list(SIDES))
 
 
-def read_nccl_trace(ranges: pl.DataFrame, labels: pl.DataFrame, anomalies: Counter[str]) -> dy.DataFrame[NcclOps]:
+def read_nccl_trace(ranges: pl.DataFrame, labels: pl.DataFrame, anomalies: Counter[str]) -> Frame[NcclOps]:
     """What the Send and Recv rows of advanced tracing say, and whether they are calls or GPU work.
 
     Args:

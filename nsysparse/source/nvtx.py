@@ -4,11 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import dataframely as dy
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import Labels
+from nsysparse.frames import Frame, Labels
 from nsysparse.intervals import Ints
 from nsysparse.source import schema
 from nsysparse.source.batch import Batch, Flags
@@ -35,7 +34,7 @@ class Events:
         carriers: Which events have a payload or a number of their own: `event`, their position in `rows`, and `row`.
     """
 
-    labels: dy.DataFrame[Labels]
+    labels: Frame[Labels]
     rows: pl.DataFrame
     threads: Ints
     carriers: pl.DataFrame

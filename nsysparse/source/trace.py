@@ -3,13 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-import dataframely as dy
-
 from nsysparse.analysis import Capability, Gpu
 from nsysparse.anchor import Anchor
 from nsysparse.frames import (
     Compute,
     Counters,
+    Frame,
     GpuOps,
     GraphNodes,
     Labels,
@@ -49,18 +48,18 @@ class Trace:
     duration_ns: int | None
     synthetic: str | None
     gpus: tuple[Gpu, ...]
-    labels: dy.DataFrame[Labels]
-    ranges: dy.DataFrame[Ranges]
-    payloads: dy.DataFrame[Payloads]
-    gpu_ops: dy.DataFrame[GpuOps]
-    compute: dy.DataFrame[Compute]
+    labels: Frame[Labels]
+    ranges: Frame[Ranges]
+    payloads: Frame[Payloads]
+    gpu_ops: Frame[GpuOps]
+    compute: Frame[Compute]
     capabilities: dict[str, Capability]
-    nccl_ops: dy.DataFrame[NcclOps] = field(default_factory=NcclOps.create_empty)
-    ucp: dy.DataFrame[UcpEvents] = field(default_factory=UcpEvents.create_empty)
-    counters: dy.DataFrame[Counters] = field(default_factory=Counters.create_empty)
+    nccl_ops: Frame[NcclOps] = field(default_factory=NcclOps.create_empty)
+    ucp: Frame[UcpEvents] = field(default_factory=UcpEvents.create_empty)
+    counters: Frame[Counters] = field(default_factory=Counters.create_empty)
     anomalies: Counter[str] = field(default_factory=Counter)
-    work: dy.DataFrame[Work] = field(default_factory=Work.create_empty)
-    graph_nodes: dy.DataFrame[GraphNodes] = field(default_factory=GraphNodes.create_empty)
+    work: Frame[Work] = field(default_factory=Work.create_empty)
+    graph_nodes: Frame[GraphNodes] = field(default_factory=GraphNodes.create_empty)
     anchor: Anchor = field(default_factory=Anchor)
     window: Window | None = None
     threads: tuple[int, ...] = ()

@@ -2,10 +2,9 @@
 
 from collections import Counter
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import UcpEvents, thread_process
+from nsysparse.frames import Frame, UcpEvents, thread_process
 from nsysparse.source import schema
 from nsysparse.source.export import Export
 from nsysparse.source.usable import unsigned, usable_bytes, usable_times
@@ -13,7 +12,7 @@ from nsysparse.source.usable import unsigned, usable_bytes, usable_times
 _ORDER = ["start_ns", "end_ns", "thread", "kind", "name", "address", "bytes", "tag", "peer_worker"]
 
 
-def read_ucp(export: Export, trace_id: str, anomalies: Counter[str]) -> dy.DataFrame[UcpEvents]:
+def read_ucp(export: Export, trace_id: str, anomalies: Counter[str]) -> Frame[UcpEvents]:
     """Submissions and completions in total order.
 
     Args:

@@ -6,10 +6,9 @@ neither needs a kernel's name, so only the distinct ones are read, to number the
 
 from collections import Counter
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Work, device_key, thread_process
+from nsysparse.frames import Frame, Work, device_key, thread_process
 from nsysparse.source import schema
 from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
@@ -20,7 +19,7 @@ from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
 _SHAPE = ["name_id", "grid_x", "grid_y", "grid_z", "block_x"]
 
 
-def read_work(export: Export, trace_id: str) -> dy.DataFrame[Work]:
+def read_work(export: Export, trace_id: str) -> Frame[Work]:
     """Kernels, and CUDA graphs recorded whole, by start; rows without device or with impossible times are left out.
 
     What is odd about them is counted where GPU work is read for transfers.

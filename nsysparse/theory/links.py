@@ -12,7 +12,7 @@ from math import isfinite
 from nsysparse.catalog.entries import Link
 from nsysparse.catalog.loader import find_link
 from nsysparse.errors import UsageError
-from nsysparse.units import GB
+from nsysparse.units import GB, transfer_ns
 
 BOTH_WAYS = "bidirectional"
 # What a link can be: slower is no link, faster is no link yet, and both ends would overflow times in nanoseconds.
@@ -171,3 +171,13 @@ def _both_ways(link: Link) -> Peak:
         practical_bytes_per_s=None,
         practical_source=None,
     )
+
+
+def line_rate_ns(nbytes: int, peak: Peak) -> int:
+    """Nanoseconds that `nbytes` bytes take at the line rate."""
+    return transfer_ns(nbytes, peak.bytes_per_s)
+
+
+def practical_ns(nbytes: int, peak: Peak) -> int | None:
+    """Nanoseconds that `nbytes` bytes take at the practical ceiling; None when that is unknown."""
+    return None if peak.practical_bytes_per_s is None else transfer_ns(nbytes, peak.practical_bytes_per_s)

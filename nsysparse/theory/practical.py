@@ -11,14 +11,12 @@ from pathlib import Path
 from nsysparse.catalog.loader import find_link
 from nsysparse.errors import InputError, UsageError
 from nsysparse.filenames import shown_name
-from nsysparse.measured.ceilings import Ceiling
+from nsysparse.measured.ceilings import MEASURED, Ceiling
 from nsysparse.measured.loader import refuse_faster
 from nsysparse.theory.links import Peak
 from nsysparse.theory.references import References
 from nsysparse.units import human_bytes
 
-MEASURED = "measured: "
-"""How the source of a ceiling begins that a benchmark showed."""
 LEAST_BYTES = 65_536
 """Smaller messages show how many of them an adapter can send, not how many bytes."""
 _COPIES = ("nvbandwidth", "p2pBandwidthLatencyTest")

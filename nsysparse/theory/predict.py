@@ -8,22 +8,11 @@ from nsysparse.errors import UsageError
 from nsysparse.prediction import FORMAT_VERSION, Band, Packing, Prediction, Question, Row, Tokens
 from nsysparse.theory.critical import Length, critical_length, fixed_cost_length
 from nsysparse.theory.dtypes import NARROW_BITS, cache_types
-from nsysparse.theory.links import Peak
+from nsysparse.theory.links import Peak, line_rate_ns, practical_ns
 from nsysparse.theory.paying import shares_over
 from nsysparse.theory.pipeline import exposed_ns
 from nsysparse.theory.shipment import Shipment
 from nsysparse.theory.unsaid import Limits, of_lengths, of_question, of_row
-from nsysparse.units import transfer_ns
-
-
-def line_rate_ns(nbytes: int, peak: Peak) -> int:
-    """Nanoseconds that `nbytes` bytes take at the line rate."""
-    return transfer_ns(nbytes, peak.bytes_per_s)
-
-
-def practical_ns(nbytes: int, peak: Peak) -> int | None:
-    """Nanoseconds that `nbytes` bytes take at the practical ceiling; None when that is unknown."""
-    return None if peak.practical_bytes_per_s is None else transfer_ns(nbytes, peak.practical_bytes_per_s)
 
 
 def predict(shipment: Shipment, peaks: Sequence[Peak], asked: Question) -> Prediction:

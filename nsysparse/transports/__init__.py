@@ -2,10 +2,9 @@
 
 from typing import Protocol
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Found
+from nsysparse.frames import Found, Frame
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source.schema import TableSpec
 from nsysparse.source.trace import Trace
@@ -37,7 +36,7 @@ class Transport(Protocol):
     def SHOWN_BY(self) -> tuple[tuple[str, ...], ...]:  # noqa: D102, N802
         ...
 
-    def find(self, trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
+    def find(self, trace: Trace, scopes: ScopeTable) -> Frame[Found]:
         """From a trace and its scopes (`nsysparse.scopes.find_scopes`) to transfers, each seen from one side."""
 
 

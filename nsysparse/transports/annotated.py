@@ -4,10 +4,9 @@ The range is the transfer: its interval is the host's, its size what its text sa
 recorded as well is found here too; which of the two counts is decided where all are known.
 """
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Found, found_frame
+from nsysparse.frames import Found, Frame, found_frame
 from nsysparse.kinds import ANNOTATED
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source import schema
@@ -30,7 +29,7 @@ ONE_SIDED = ("put", "get")
 MAX_PEER = 2**31 - 1
 
 
-def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> Frame[Found]:
     """All annotated transfers of a trace, in the order in which they began.
 
     `op` says the side; without it, or with a word that the convention does not know, the side stays unknown: the role

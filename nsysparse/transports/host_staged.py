@@ -4,10 +4,9 @@ Every program copies between host and device all the time, so only a range tells
 of an offload those to the host count, of a load those from it. The others carry tables of indices and the like.
 """
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Found, found_frame
+from nsysparse.frames import Found, Frame, found_frame
 from nsysparse.intervals import union_lengths
 from nsysparse.kinds import HOST, HOST_STAGED
 from nsysparse.scope_table import ScopeTable
@@ -34,7 +33,7 @@ _LAUNCHES = {
 }
 
 
-def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> Frame[Found]:
     """One transfer per offload or load range and device, sorted by process, thread and launch.
 
     Its purpose is the range's, its time the union of its copies' intervals. Where a range launched no copy its way, the
@@ -42,10 +41,12 @@ def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
     `pack_ns` only.
     """
     ranges = _ranges(scopes)
+    if ranges.is_empty():
+        return Found.create_empty()
     work = trace.gpu_ops.with_columns(way=pl.col("name").replace_strict(_WAYS, default=None, return_dtype=pl.String))
     work = work.filter(((pl.col("kind") == "memcpy") & pl.col("way").is_not_null()) | pack_kernels.is_pack())
     work = work.filter(pl.col("launch_thread").is_not_null())
-    if ranges.is_empty() or work.is_empty():
+    if work.is_empty():
         return Found.create_empty()
     owned = _owned(work, ranges)
     copies = owned.filter(pl.col("way") == pl.col("range_way"))
@@ -128,7 +129,7 @@ def _summed(work: pl.DataFrame, **more: pl.Expr) -> pl.DataFrame:
     return extent.rename({"start_ns": "first_ns", "end_ns": "last_ns"}).join(union, on=_KEY)
 
 
-def _found(trace: Trace, moved: pl.DataFrame) -> dy.DataFrame[Found]:
+def _found(trace: Trace, moved: pl.DataFrame) -> Frame[Found]:
     """Sums of work, joined with their ranges, as transfers.
 
     The call is the stretch from first to last launch, or the range itself where other threads than its own launched.

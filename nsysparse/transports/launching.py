@@ -12,13 +12,10 @@ def launching(ops: pl.DataFrame, ranges: pl.DataFrame, key: str) -> pl.Series:
 
     Args:
         ops: `launch_thread`, `launch_start_ns`, `launch_end_ns`, null where no launch was recorded.
-        ranges: `thread`, `start_ns`, `end_ns`, `range_id` and the integer column `key`.
-        key: What names a range.
+        ranges: `thread`, `start_ns`, `end_ns` and the integer column `key`.
+        key: What names a range; the later of two in a trace has the higher one.
     """
-    found = _launched_in(ops, ranges, "thread", "launch_thread")
-    return found.join(
-        ranges.select("range_id", found=pl.col(key).cast(pl.Int64)), on="range_id", how="left", maintain_order="left"
-    )["found"].alias(key)
+    return _launched_in(ops, ranges.with_columns(holder=key), "thread", "launch_thread").cast(pl.Int64).alias(key)
 
 
 def open_alone(ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.Series:
@@ -30,19 +27,19 @@ def open_alone(ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.Series:
         ops: `process`, `launch_start_ns`, `launch_end_ns`; all launches recorded.
         ranges: `process`, `start_ns`, `end_ns`, `range_id`.
     """
-    return _launched_in(ops, ranges, "process", "process", alone=True)["range_id"].cast(pl.Int64)
+    return _launched_in(ops, ranges.with_columns(holder="range_id"), "process", "process", alone=True).cast(pl.Int64)
 
 
 def _launched_in(
     ops: pl.DataFrame, ranges: pl.DataFrame, lane: str, launch_lane: str, *, alone: bool = False
-) -> pl.DataFrame:
-    """`range_id` of the range that holds the launch, in the order of `ops`; null where none does."""
+) -> pl.Series:
+    """`holder` of the range that holds the launch, in the order of `ops`; null where none does."""
     launches = ops.select(pl.col(launch_lane).alias(lane), begin="launch_start_ns", end="launch_end_ns").with_row_index(
         "item"
     )
-    holders = ranges.select(lane, holder="range_id", begin="start_ns", end="end_ns")
+    holders = ranges.select(lane, "holder", begin="start_ns", end="end_ns")
     held = innermost(launches.drop_nulls(), holders, lane, alone=alone)
-    return launches.select("item").join(held, on="item", how="left", maintain_order="left").select(range_id="holder")
+    return launches.select("item").join(held, on="item", how="left", maintain_order="left")["holder"]
 
 
 def device_name(trace: Trace, side: str = "") -> pl.Expr:

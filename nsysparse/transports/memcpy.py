@@ -5,10 +5,9 @@ end named: only a range around its launch tells it apart. Whoever issues a copy 
 so an end that is not recorded stays unknown.
 """
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Found, found_frame
+from nsysparse.frames import Found, Frame, found_frame
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source import nccl_domain, nixl_domain, schema
 from nsysparse.source.trace import Trace
@@ -27,7 +26,7 @@ _PEER, _DEVICE = (f"memcpy {schema.COPY_KINDS[kind]}" for kind in (schema.PEER_C
 _TO_STORE = ("offload", "load")
 
 
-def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> Frame[Found]:
     """One transfer for each row of a copy that crosses devices, sorted by when and where it was issued.
 
     A batched row is one transfer of several copies, a 2-D copy one with the bytes that really moved. `scope_id` is the

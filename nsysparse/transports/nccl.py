@@ -5,11 +5,12 @@ several kernels one group. A kernel without a recorded call is a transfer of unk
 a transfer of unknown time: neither is dropped. A call captured into a CUDA graph moves data once for each replay.
 """
 
-import dataframely as dy
+from collections.abc import Collection
+
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import Found, found_frame
+from nsysparse.frames import Found, Frame, found_frame
 from nsysparse.kinds import NCCL
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source import nccl_domain, schema
@@ -41,7 +42,7 @@ def with_buffers(found: pl.DataFrame, buffer_bytes: int) -> pl.DataFrame:
     return found.with_columns(staging_bytes=pl.when(of_nccl).then(channels * buffer_bytes).otherwise("staging_bytes"))
 
 
-def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> Frame[Found]:
     """All Send/Recv transfers of a trace, each seen from one side, sorted by when and where they were issued.
 
     Purpose is set only where a collective call launched the kernel; all else is for later stages to decide.
@@ -69,11 +70,7 @@ def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
 
 def _ranges(trace: Trace, ops: pl.DataFrame) -> pl.DataFrame:
     """NCCL's calls and group marks with `owner`: the range_id that launches them (null when it is not recorded)."""
-    ranges = trace.ranges.filter(pl.col("style") == "push_pop").join(
-        trace.labels.filter(nccl_domain.is_nccl()).select("label_id", "name"), on="label_id"
-    )
-    wanted = [*SIDES, *_KINDS, *nccl_domain.COLLECTIVES]
-    ranges = ranges.filter(pl.col("name").is_in(wanted)).sort("range_id")  # per thread: by (start, -end)
+    ranges = _called(trace, [*SIDES, *_KINDS, *nccl_domain.COLLECTIVES])
     kinds = ranges["name"].replace_strict(_KINDS, default=CALL, return_dtype=pl.Int8).to_numpy()
     starts, ends = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
     launched = np.zeros(ranges.height, dtype=bool)
@@ -101,8 +98,15 @@ def _issuing(ops: pl.DataFrame, ranges: pl.DataFrame, key: str) -> pl.Series:
 
 def _puts(trace: Trace) -> pl.DataFrame:
     """Calls that move data without a kernel, so nothing launches for them (no `owner`)."""
-    labels = trace.labels.filter(nccl_domain.is_nccl() & pl.col("name").is_in(nccl_domain.PUTS))
-    return trace.ranges.filter(pl.col("style") == "push_pop").join(labels.select("label_id", "name"), on="label_id")
+    return _called(trace, nccl_domain.PUTS)
+
+
+def _called(trace: Trace, names: Collection[str]) -> pl.DataFrame:
+    """NCCL's calls of these names, with their `name`, sorted by `range_id`: per thread by (start, -end)."""
+    labels = trace.labels.filter(nccl_domain.is_nccl() & pl.col("name").is_in(names)).select("label_id", "name")
+    # Of millions of ranges few are NCCL's: their labels are numbers, which are looked up faster than texts compare.
+    own = trace.ranges.filter(pl.col("label_id").is_in(labels["label_id"].implode()))
+    return own.filter(pl.col("style") == "push_pop").join(labels, on="label_id").sort("range_id")
 
 
 def _by_thread(threads: pl.Series) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -129,8 +133,12 @@ def _kernels(trace: Trace, ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFr
     SendRecv kernel, several communicators (each has kernels of its own) or collectives: NCCL names a kernel after the
     first of the operations it serves, and nothing says which kernel served which.
     """
-    owner = _issuing(ops, _owners(ranges), "range_id").alias("owner")
-    communicators = ranges.join(trace.payloads.select("range_id", "communicator"), on="range_id", how="left")
+    ops = ops.with_columns(_issuing(ops, _owners(ranges), "range_id").alias("owner"))
+    asked = [ranges.filter(pl.col("name").is_in(list(SIDES))), ops.filter("is_send_recv")]
+    owners = pl.concat([each["owner"].cast(pl.Int64) for each in asked]).drop_nulls().unique()
+    served_here = ranges.filter(pl.col("owner").is_in(owners.implode()))
+    payloads = trace.payloads.select("range_id", "communicator")
+    communicators = served_here.join(payloads, on="range_id", how="left")
     served = communicators.group_by("owner").agg(
         serves_calls=pl.col("name").is_in(list(SIDES)).any(),
         is_mixed=pl.col("name").is_in(nccl_domain.COLLECTIVES).any()
@@ -138,8 +146,8 @@ def _kernels(trace: Trace, ops: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFr
         collective=pl.col("name").filter(pl.col("name").is_in(nccl_domain.COLLECTIVES)).first(),
     )
     ops = (
-        ops.with_columns(owner)
-        .join(served.drop_nulls("owner"), on="owner", how="left")
+        ops.filter(pl.col("is_send_recv") | pl.col("owner").is_in(owners.implode()))
+        .join(served, on="owner", how="left")
         .with_columns(pl.col("serves_calls", "is_mixed").fill_null(value=False))
     )
     has_send_recv = pl.col("is_send_recv").any().over("owner", "replay")

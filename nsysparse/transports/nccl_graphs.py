@@ -6,10 +6,9 @@ nodes are cloned when a graph is instantiated, and name the node that they are a
 that was made during capture, and the instant of its making lies in the range of the call or group that issued it.
 """
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import GraphNodes
+from nsysparse.frames import Frame, GraphNodes
 
 NODE = ["process", "graph_node_id"]
 # Group keys of replays lie above the range ids (32 bits) that are the keys of groups launched directly.
@@ -17,7 +16,7 @@ REPLAY_KEYS_FROM = 1 << 32
 _ISSUE = ("thread", "start_ns", "end_ns")
 
 
-def with_issue(ops: pl.DataFrame, nodes: dy.DataFrame[GraphNodes]) -> pl.DataFrame:
+def with_issue(ops: pl.DataFrame, nodes: Frame[GraphNodes]) -> pl.DataFrame:
     """Tell of each kernel where it was issued, and of which replay of a graph it is.
 
     Args:

@@ -4,10 +4,9 @@ RDMA leaves no row of a GPU, so the interval is the host's: from the start of th
 done, which may be long after the data arrived. The passive side of a transfer records nothing.
 """
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Found, found_frame, pid
+from nsysparse.frames import Found, Frame, found_frame, pid
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source import nixl_domain, schema
 from nsysparse.source.trace import Trace
@@ -24,7 +23,7 @@ SHOWN_BY = (("nixl_requests",),)
 _REQUEST = ["process", "handle"]
 
 
-def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> Frame[Found]:
     """All posted transfers of a trace, in the order in which they were posted.
 
     A request handle is an address and comes back after its request is gone. So a post has the first completion of its

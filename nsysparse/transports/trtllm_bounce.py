@@ -5,10 +5,9 @@ step is a start/end range that may end on another thread. Only the write moves d
 spans all chunks of a request and repeats their bytes.
 """
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Found, found_frame
+from nsysparse.frames import Found, Frame, found_frame
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source import schema
 from nsysparse.source.trace import Trace
@@ -25,7 +24,7 @@ SHOWN_BY = (("nvtx_ranges",),)
 RULE = "trtllm-bounce/nixlWrite"
 
 
-def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> Frame[Found]:
     """All writes of a trace, seen from their sender; request and size are in the range's own text."""
     return found_frame(
         announced(trace, scopes, RULE, bytes_source="text").with_columns(

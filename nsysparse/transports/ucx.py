@@ -4,10 +4,9 @@ Nothing runs on the GPU here, so the interval is the host's: data may have arriv
 noticed. An operation that completes inside its call has no completion of its own; its end stays unknown.
 """
 
-import dataframely as dy
 import polars as pl
 
-from nsysparse.frames import Found, found_frame
+from nsysparse.frames import Found, Frame, found_frame
 from nsysparse.scope_table import ScopeTable
 from nsysparse.source import schema
 from nsysparse.source.trace import Trace
@@ -43,7 +42,7 @@ _KEYS = (["process", "address", "bytes", "tag"], ["process", "address"])
 _SAID = ("bytes", "tag", "worker", "peer_worker")
 
 
-def find(trace: Trace, scopes: ScopeTable) -> dy.DataFrame[Found]:
+def find(trace: Trace, scopes: ScopeTable) -> Frame[Found]:
     """All UCX operations of a trace, sorted by when and where they were submitted.
 
     Purpose is set for control messages only.

@@ -9,7 +9,7 @@ import factories
 import pytest
 
 import nsysparse
-from nsysparse.cli import cli
+from nsysparse.cli import COMMANDS, cli
 from nsysparse.render import to_json
 
 HEAVY = ("polars", "numpy", "sqlalchemy", "plotly", "jinja2", "rich", "dataframely")
@@ -46,6 +46,33 @@ def test_help_loads_nothing_heavy(path: tuple[str, ...]) -> None:
 
     assert said[0].startswith("Usage: ")
     assert said[-1] == "loaded"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [["reprot"], ["--nothing"], ["report"], ["report", "t.sqlite", "--nothing"], ["kv", "--layers", "x"]],
+    ids=" ".join,
+)
+def test_a_usage_error_loads_nothing_heavy(wrong: list[str]) -> None:
+    said = python("-c", WATCH.format(heavy=HEAVY), *wrong).splitlines()
+
+    assert said == ["exit 2", "loaded"]
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    watched = (*(f"nsysparse.cli.{name}" for name in COMMANDS), "nsysparse.analysis", "tomllib")
+    said = python("-c", WATCH.format(heavy=watched), "--help").splitlines()
+
+    assert said[0].startswith("Usage: ")
+    assert said[-1] == "loaded"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_what_the_commands_say(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert command.help is not None
+    assert " ".join(command.help.split("\n\n")[0].split()) == COMMANDS[name]
 
 
 def test_the_watch_notices_a_heavy_package() -> None:

@@ -29,6 +29,7 @@ from nsysparse.document import (
     Table,
 )
 from nsysparse.render import to_html
+from nsysparse.render.charts import heatmap_json
 from nsysparse.render.figures import axis_end, columns, throughput_bar
 from nsysparse.render.heat import SHADES, ShadeScale, picture, shade_limits, shade_scale
 from nsysparse.render.html_views import json_block
@@ -141,6 +142,29 @@ def test_bundle_fits_what_plotly_writes() -> None:
     from plotly.offline import get_plotlyjs_version
 
     assert get_plotlyjs_version().split(".")[0] == "4"
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        HeatView("Time", "ms", [[1.0, 2.0], [None, 3.5]]),
+        HeatView("Time", "ms", [[1.0, 200.0], [None, 30000.0]]),
+        HeatView("Change", "%", [[-1.0, 2.0], [None, 3.0]], middle=0),
+    ],
+    ids=["linear", "logarithmic", "both ways"],
+)
+@pytest.mark.parametrize("labels", [(), ("1k", "2k")])
+def test_figures_are_what_plotly_itself_would_write(view: HeatView, labels: tuple[str, ...]) -> None:
+    """Its package checks every attribute, and refuses those that plotly.js would not know."""
+    from plotly import graph_objects
+
+    drawn = Heatmap("c", "<x>", "y/z", ["a<b>", "</script>"], ["0", "1"], [view], "heatmap-chart", x_labels=labels)
+    (figure,) = json.loads(heatmap_json(drawn))["figures"]
+    theirs = graph_objects.Figure(figure).to_json(engine="json")
+
+    assert json.loads(theirs) == figure
+    ours = heatmap_json(drawn).replace("<", "\\u003c").replace(">", "\\u003e")
+    assert theirs in ours
 
 
 def test_size_stays_within_the_limit_at_the_largest_heatmap() -> None:
