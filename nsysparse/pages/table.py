@@ -5,7 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ _MOST_THREADS = 8
 _AHEAD = 2  # chunks decoded or waiting to be taken, for each thread
 
 Columns: TypeAlias = dict[str, Column]
+Made = TypeVar("Made")
 Keep: TypeAlias = Callable[[Columns], Flags]
 
 
@@ -74,12 +75,26 @@ class Table:
         keep: Keep | None = None,
         threads: int = 0,
     ) -> Iterator[Columns]:
-        """Columns of the table, some thousands of rows at a time, in the order of rowids.
+        """Columns of some thousands of rows at a time, in the order of rowids; see `made`."""
+        return self.made(lambda columns: columns, wanted, texts, first=first, keep=keep, threads=threads)
+
+    def made(
+        self,
+        then: Callable[[Columns], Made],
+        wanted: Mapping[str, Wanted],
+        texts: Mapping[str, Texts],
+        *,
+        first: Sequence[str] = (),
+        keep: Keep | None = None,
+        threads: int = 0,
+    ) -> Iterator[Made]:
+        """What is made of the columns of some thousands of rows at a time, in the order of rowids.
 
         Few chunks are decoded ahead, so memory stays bounded however slowly they are taken. Closing the iterator ends
         its threads.
 
         Args:
+            then: Makes something of a chunk of rows that stay. It is called on the threads, in no order.
             wanted: Columns to read, by any name.
             texts: The distinct texts of each column of the kind "text", which are added to.
             first: Names of the columns that `keep` looks at.
@@ -87,7 +102,7 @@ class Table:
             threads: How many to decode on; 0: as many as there are cores, at most 8.
 
         Yields:
-            Chunks of rows that stay; none without rows.
+            What `then` made of each chunk; nothing of chunks of which no row stays.
 
         Raises:
             NotCovered: The table holds what is not read here, or was written to. Nothing yielded before stands.
@@ -96,10 +111,15 @@ class Table:
         pass_ = _Pass(self._file, self._leaves, wanted, texts, tuple(first), keep)
         starts = range(0, len(self._leaves.pages), self._step)
         seen = 0
-        for rows, columns in _in_order(lambda start: pass_.read(start, start + self._step), starts, threads):
+
+        def make(start: int) -> tuple[int, tuple[Made] | None]:
+            rows, columns = pass_.read(start, start + self._step)
+            return rows, None if columns is None else (then(columns),)
+
+        for rows, made in _in_order(make, starts, threads):
             seen += rows
-            if columns is not None:
-                yield columns
+            if made is not None:
+                yield made[0]
         self._file.refuse_changes()
         if self._row_count is not None and seen != self._row_count:
             raise Damaged(f"page {self._leaves.pages[0]}: {seen} rows were read, {self._row_count} were counted before")
@@ -200,16 +220,14 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _in_order(
-    work: Callable[[int], tuple[int, Columns | None]], starts: range, threads: int
-) -> Iterator[tuple[int, Columns | None]]:
+def _in_order(work: Callable[[int], Made], starts: range, threads: int) -> Iterator[Made]:
     """Results of `work` for each start, in order, worked on by threads a few ahead of who takes them."""
     threads = min(threads or min(_cores(), _MOST_THREADS), len(starts))
     if threads <= 1:
         yield from map(work, starts)
         return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="pages")
-    pending: deque[Future[tuple[int, Columns | None]]] = deque()
+    pending: deque[Future[Made]] = deque()
     try:
         for start in starts:
             pending.append(pool.submit(work, start))

@@ -169,46 +169,59 @@ class Export:
 
         Args:
             spec: Which columns; as for `read`. `ROW` is what tells its rows apart.
-            each: Told every batch, with the spec's columns and types, but codes (UInt32) in place of texts.
-                It is also told an empty one, so that there is at least one part. A pass may begin anew: what it
-                returned is then dropped.
+            each: Told every batch, with the spec's columns and types, but codes (UInt32) in place of texts, from
+                several threads at once. It is also told an empty one, so that there is at least one part. A pass may
+                begin anew: what it returned is then dropped.
             keep: Which rows are in the batches; all without it.
 
         Raises:
             InputError: As for `read`.
         """
         present = self.columns(spec.table)
-        keep = self._within(spec, keep)
         types = {ours: pl.UInt32 if dtype is pl.String else dtype for ours, (_, dtype) in spec.columns.items()}
         empty = Batch(0, {}, types)
         if spec.table not in self.tables:
             return Scanned([each(empty)], {})
         self._require(spec, present)
+
+        def told(batch: Batch) -> Reduced:
+            return each(self._unshifted(batch))
+
+        beside: list[object] = []
         try:
-            batches, texts = self._from_pages(spec, keep)
-            parts = [each(empty), *(each(self._unshifted(batch)) for batch in batches)]
+            made, texts = self._from_pages(spec, told, self._chosen(spec, keep, beside))
+            parts = [each(empty), *made]
         except NotCovered as refusal:
             if self._access.reader == PAGES:
                 raise InputError(
                     f"{self.path.name}: table {spec.table} cannot be read from its pages ({refusal}).",
                     "Leave out --reader pages: SQL reads what pages alone do not tell.",
                 ) from refusal
-            batches, texts = self._sql.whole(spec, present, keep)
-            parts = [each(empty), *(each(self._unshifted(batch)) for batch in batches)]
-        return Scanned(parts, {ours: each.texts for ours, each in texts.items()})
+            beside = []
+            made, texts = self._sql.whole(spec, present, told, self._chosen(spec, keep, beside))
+            parts = [each(empty), *made]
+        return Scanned(parts, {ours: each.texts for ours, each in texts.items()}, beside)
 
-    def _within(self, spec: TableSpec, keep: Keep | None) -> Keep | None:
-        """Of a table of events, only rows that overlap the window, where there is one."""
-        if not (self.window and spec.table in schema.EVENTS and spec.columns.keys() >= _EDGES):
+    def _chosen(self, spec: TableSpec, keep: Keep | None, beside: list[object]) -> Keep | None:
+        """Of a table of events, only rows that overlap the window, where there is one; what is told beside is noted."""
+        within = self.window if spec.table in schema.EVENTS and spec.columns.keys() >= _EDGES else None
+        if within is None and (keep is None or keep.beside is None):
             return keep
-        low, high = self.window.stored(self.shift_ns)
+        low, high = (0, 0) if within is None else within.stored(self.shift_ns)
 
-        def overlaps(batch: Batch) -> Flags:
-            ended = batch.known("end_ns") & (batch.values("end_ns") <= low)
-            there: Flags = batch.known("start_ns") & (batch.values("start_ns") < high) & ~ended
-            return there if keep is None else there & keep.test(batch)
+        def test(batch: Batch) -> Flags:
+            there = batch.known()
+            if within is not None:
+                ended = batch.known("end_ns") & (batch.values("end_ns") <= low)
+                there = batch.known("start_ns") & (batch.values("start_ns") < high) & ~ended
+            if keep is None:
+                return there
+            if keep.beside is not None:
+                beside.append(keep.beside(self._unshifted(batch.only(there))))
+            return there & keep.test(batch)
 
-        return Keep(tuple({*_EDGES, *(keep.needs if keep else ())}), overlaps, keep.only if keep else None)
+        edges = () if within is None else _EDGES
+        return Keep(tuple({*edges, *(keep.needs if keep else ())}), test, only=keep.only if keep else None)
 
     def _overlapping(self, spec: TableSpec) -> sa.ColumnElement[bool] | None:
         """The same for SQL."""
@@ -218,7 +231,9 @@ class Export:
         start, end = (sa.column(spec.columns[name][0], sa.BigInteger) for name in ("start_ns", "end_ns"))
         return (start < high) & (end.is_(None) | (end > low))
 
-    def _from_pages(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[Batch], Mapping[str, HasTexts]]:
+    def _from_pages(
+        self, spec: TableSpec, each: Callable[[Batch], Reduced], keep: Keep | None
+    ) -> tuple[Iterator[Reduced], Mapping[str, HasTexts]]:
         """A whole table from its pages.
 
         Raises:
@@ -230,11 +245,11 @@ class Export:
         with self._undamaged(spec.table):
             if self._pages is None:
                 self._pages = PageRows(self.path, self._connection)
-            batches, texts = self._pages.whole(spec, keep)
+            made, texts = self._pages.whole(spec, each, keep)
 
-        def checked() -> Iterator[Batch]:
+        def checked() -> Iterator[Reduced]:
             with self._undamaged(spec.table):
-                yield from batches
+                yield from made
 
         return checked(), texts
 

@@ -1,14 +1,14 @@
 """Rows of whole tables from the pages of the file, columns at once."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
 
 from nsysparse.pages import ROWID, Column, Kind, NotCovered, PageFile, Texts, Wanted
-from nsysparse.source.batch import Batch
-from nsysparse.source.scan import Keep
+from nsysparse.source.batch import Batch, Flags
+from nsysparse.source.scan import Keep, Reduced
 from nsysparse.source.schema import ROW, TableSpec
 
 _KINDS: Mapping[type[pl.DataType], Kind] = {
@@ -38,7 +38,9 @@ class PageRows:
         """Close the file."""
         self._file.close()
 
-    def whole(self, spec: TableSpec, keep: Keep | None) -> tuple[Iterator[Batch], Mapping[str, "_Decoded"]]:
+    def whole(
+        self, spec: TableSpec, each: Callable[[Batch], Reduced], keep: Keep | None
+    ) -> tuple[Iterator[Reduced], Mapping[str, "_Decoded"]]:
         """A whole table, in the order of its rows, and its texts once it is read; see `Export.scan`.
 
         Raises:
@@ -53,14 +55,22 @@ class PageRows:
             return Batch(len(next(iter(columns.values())).values), columns, types)
 
         table = self._file.table(self._root(spec.table))
-        first = [name for name in (keep.needs if keep else ()) if name in wanted]
-        if keep is None or not first:
-            whole = map(held, table.chunks(wanted, texts))
-            batches = whole if keep is None else (batch.only(keep.test(batch)) for batch in whole)
-        else:
-            test = keep.test
-            batches = map(held, table.chunks(wanted, texts, first=first, keep=lambda columns: test(held(columns))))
-        return batches, {ours: _Decoded(each) for ours, each in texts.items()}
+        decoded = {ours: _Decoded(each) for ours, each in texts.items()}
+        if keep is None:
+            return table.made(lambda columns: each(held(columns)), wanted, texts), decoded
+        test = keep.test
+        first = [name for name in keep.needs if name in wanted]
+
+        def stays(columns: Mapping[str, Column]) -> Flags:
+            return test(held(columns))
+
+        def chosen(columns: Mapping[str, Column]) -> Reduced:
+            batch = held(columns)
+            return each(batch if first else batch.only(test(batch)))
+
+        # A table that has none of the columns in question is asked about whole rows.
+        made = table.made(chosen, wanted, texts, first=first, keep=stays if first else None)
+        return made, decoded
 
     def _root(self, table: str) -> int:
         statement = "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?"

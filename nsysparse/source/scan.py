@@ -1,8 +1,8 @@
 """One pass over a big table, batch by batch: each batch is reduced at once to what is needed of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -20,11 +20,13 @@ class Keep:
     Attributes:
         needs: Our columns that the test looks at; the others are read for rows that stay.
         test: A batch of these columns → whether each row stays. It may be asked in several threads at once.
+        beside: Told every batch of these columns before rows are dropped, in no order: for what is asked of all rows.
         only: No other rows than these can stay, by `ROW`; None where that is not known.
     """
 
     needs: tuple[str, ...]
     test: Callable[[Batch], Flags]
+    beside: Callable[[Batch], object] | None = None
     only: pl.Series | None = None
 
     @classmethod
@@ -38,7 +40,7 @@ class Keep:
             found: Flags = known[at] == rows
             return found
 
-        return cls((ROW,), among, wanted.sort())
+        return cls((ROW,), among, only=wanted.sort())
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,13 @@ class Scanned(Generic[Reduced]):
 
     Attributes:
         parts: What was kept of each batch, in the order of rows; at least one.
+        beside: What `Keep.beside` said, in no order.
         texts: Distinct texts by code, of each text column.
     """
 
     parts: list[Reduced]
     texts: Mapping[str, list[str]]
+    beside: Sequence[Any] = ()
 
 
 class HasTexts(Protocol):

@@ -3,7 +3,7 @@
 import contextlib
 import gc
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +11,7 @@ import polars as pl
 from nsysparse.errors import InputError
 from nsysparse.source.batch import Batch
 from nsysparse.source.open import readable
-from nsysparse.source.scan import Codes, Keep
+from nsysparse.source.scan import Codes, Keep, Reduced
 from nsysparse.source.schema import ROW, TableSpec
 
 BATCH_ROWS = 65_536
@@ -60,18 +60,18 @@ class SqlRows:
             yield pl.DataFrame(typed)
 
     def whole(
-        self, spec: TableSpec, present: frozenset[str], keep: Keep | None
-    ) -> tuple[Iterator[Batch], Mapping[str, Codes]]:
+        self, spec: TableSpec, present: frozenset[str], each: Callable[[Batch], Reduced], keep: Keep | None
+    ) -> tuple[Iterator[Reduced], Mapping[str, Codes]]:
         """A whole table, in the order of its rows, and its texts; see `Export.scan`."""
         codes = {ours: Codes() for ours, (_, dtype) in spec.columns.items() if dtype is pl.String}
 
-        def batches() -> Iterator[Batch]:
+        def made() -> Iterator[Reduced]:
             for rows in self._rows(spec, present, None if keep is None else keep.only):
-                coded = rows.with_columns(codes[ours].of(rows[ours]) for ours in codes)
+                coded = rows.with_columns(codes[name].of(rows[name]) for name in codes)
                 batch = Batch.of_frame(coded.select(list(spec.columns)))
-                yield batch if keep is None else batch.only(keep.test(batch))
+                yield each(batch if keep is None else batch.only(keep.test(batch)))
 
-        return batches(), codes
+        return made(), codes
 
     def _rows(self, spec: TableSpec, present: frozenset[str], only: pl.Series | None) -> Iterator[pl.DataFrame]:
         """All rows, or of a table that has rowids `only` these; texts as they are."""
