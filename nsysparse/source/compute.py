@@ -15,14 +15,15 @@ from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.kernel_names import KERNEL_NAMES, has_name
 from nsysparse.source.numbering import Numbering
-from nsysparse.source.scan import Keep
 from nsysparse.source.usable import are_usable
 
 _HALF = 32  # bits of one of two numbers
 _NOBODY = 1 << 62  # no process has this number: they have 40 bits
 
 
-def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame) -> Frame[Compute]:
+def read_compute(
+    export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame, noted: "Noted"
+) -> Frame[Compute]:
     """When compute ran on every device on which something of `ops` or `work` did.
 
     Args:
@@ -30,6 +31,7 @@ def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.Data
         trace_id: Name of this input within the command.
         ops: GPU work that transfers may be made of; without any, nothing can be hidden behind compute.
         work: All kernels, where they were read anyway (columns of `Work`).
+        noted: What was noted of kernels while they were read for something else.
 
     Returns:
         Intervals merged at once: there can be millions of kernels. Nothing else of these is read.
@@ -42,7 +44,7 @@ def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.Data
     elif ops.is_empty() or not export.has(schema.KERNEL):
         return Compute.create_empty()
     else:
-        ran = _read(export)
+        ran = noted.by_device(export)
     # A device without compute has an interval of no length: nothing is hidden there, which is not the same as unknown.
     idle = pl.concat([ops.select(device=device_key()), work.select("device")]).unique()["device"].to_list()
     parts = [_rows(trace_id, device, ran.get(device, [])) for device in sorted({*idle, *ran})]
@@ -61,18 +63,34 @@ def _rows(trace_id: str, device: str, parts: Sequence[Intervals]) -> pl.DataFram
     return pl.DataFrame(times).sort("start_ns", "end_ns").select(**names, start_ns="start_ns", end_ns="end_ns")
 
 
-def _read(export: Export) -> dict[str, list[Intervals]]:
-    """When kernels that are not NCCL's, or graphs recorded whole, ran, by the key of their device."""
-    of_nccl = export.ids(string_ids_like("%nccl%"))
-    other = Keep(KERNEL_NAMES, lambda batch: ~has_name(batch, of_nccl))
-    places = _Places(Numbering(), Numbering(), Numbering())
-    kernels = export.scan(schema.KERNEL_TIMES, places.busy, keep=other)
-    graphs = export.scan(schema.GRAPH_TIMES, places.busy)
-    keys = with_gpu(export, places.frame()).select(device_key()).to_series().to_list()
-    found: dict[str, list[Intervals]] = {}
-    for place, intervals in chain.from_iterable([*kernels.parts, *graphs.parts]):
-        found.setdefault(keys[place], []).append(intervals)
-    return found
+class Noted:
+    """When kernels that are not NCCL's ran, noted while the table is read for others: it is the largest of all."""
+
+    needs = (*KERNEL_NAMES, "start_ns", "end_ns", "device_id", "global_pid")
+
+    def __init__(self, export: Export) -> None:
+        """Look up NCCL's names; no kernel is noted yet."""
+        self._of_nccl = export.ids(string_ids_like("%nccl%"))
+        self._places = _Places(Numbering(), Numbering(), Numbering())
+        self._kernels: Sequence[list[tuple[int, Intervals]]] | None = None
+
+    def within(self, batch: Batch) -> list[tuple[int, Intervals]]:
+        """What there is to note of a batch of kernels; it has the columns `needs`."""
+        return self._places.busy(batch.only(~has_name(batch, self._of_nccl)))
+
+    def take(self, kernels: Sequence[list[tuple[int, Intervals]]]) -> None:
+        """Note what `within` said of all batches."""
+        self._kernels = kernels
+
+    def by_device(self, export: Export) -> dict[str, list[Intervals]]:
+        """When kernels that are not NCCL's, or graphs recorded whole, ran, by the key of their device."""
+        kernels = export.scan(schema.KERNEL_TIMES, self.within).parts if self._kernels is None else self._kernels
+        graphs = export.scan(schema.GRAPH_TIMES, self._places.busy).parts
+        keys = with_gpu(export, self._places.frame()).select(device_key()).to_series().to_list()
+        found: dict[str, list[Intervals]] = {}
+        for place, intervals in chain.from_iterable([*kernels, *graphs]):
+            found.setdefault(keys[place], []).append(intervals)
+        return found
 
 
 class _Places(NamedTuple):

@@ -16,7 +16,7 @@ from nsysparse.source import nccl_domain, nixl_domain, schema
 from nsysparse.source.anchor import read_anchor
 from nsysparse.source.capabilities import capabilities
 from nsysparse.source.carried import read_carried, read_payloads
-from nsysparse.source.compute import read_compute
+from nsysparse.source.compute import Noted, read_compute
 from nsysparse.source.counters import read_counters
 from nsysparse.source.devices import read_gpus
 from nsysparse.source.export import Access, Export
@@ -79,7 +79,15 @@ def read_trace(
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
         labels, threads, found = _ranges(export, speaking, _as_int(duration), anomalies, everything=all_ranges)
         local = all_gpu_work or local_copies(labels)
-        ops = read_gpu_ops(export, trace_id, anomalies, everything=all_gpu_work, local_copies=local)
+        noted = Noted(export)
+        ops = read_gpu_ops(
+            export,
+            trace_id,
+            anomalies,
+            everything=all_gpu_work,
+            local_copies=local,
+            noting=None if steps(labels) else noted,
+        )
         if export.window is not None and not threads and ops.is_empty():
             raise _nothing_in(export.window, path, extent(path))
         ranges = until(found, _as_int(ops["end_ns"].max()))
@@ -100,7 +108,7 @@ def read_trace(
             ranges=typed,
             payloads=payloads,
             gpu_ops=ops,
-            compute=read_compute(export, trace_id, ops, work),
+            compute=read_compute(export, trace_id, ops, work, noted),
             work=work,
             capabilities=capabilities(export, metadata, labels, typed, payloads, nccl_ops, ops, nodes),
             nccl_ops=nccl_ops,

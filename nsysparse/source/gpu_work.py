@@ -1,6 +1,7 @@
 """Read GPU work with its launches: kernels, copies, memsets and CUDA graphs recorded whole."""
 
 from collections import Counter
+from dataclasses import replace
 
 import polars as pl
 import sqlalchemy as sa
@@ -8,6 +9,7 @@ import sqlalchemy as sa
 from nsysparse.frames import Frame, GpuOps, thread_process
 from nsysparse.source import pack_kernels, schema
 from nsysparse.source.batch import Batch
+from nsysparse.source.compute import Noted
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export, string_ids_like
 from nsysparse.source.kernel_names import KERNEL_NAMES, has_name, named_by
@@ -20,7 +22,13 @@ _MAX_DEVICES, _MAX_BATCH = 2**16, 2**32  # beyond these an ordinal or a count me
 
 
 def read_gpu_ops(
-    export: Export, trace_id: str, anomalies: Counter[str], *, everything: bool, local_copies: bool
+    export: Export,
+    trace_id: str,
+    anomalies: Counter[str],
+    *,
+    everything: bool,
+    local_copies: bool,
+    noting: Noted | None = None,
 ) -> Frame[GpuOps]:
     """GPU operations in total order, each with the call that launched it.
 
@@ -30,8 +38,9 @@ def read_gpu_ops(
         anomalies: Counts operations without device, launch or possible times, and sizes no copy can have.
         everything: Also kernels that are neither NCCL's nor pack KV, memsets and graphs.
         local_copies: Also copies to and from the host and within a device.
+        noting: Notes of kernels that are not read when they ran.
     """
-    parts = [_kernels(export, everything=everything), _copies(export, anomalies, local=local_copies)]
+    parts = [_kernels(export, noting, everything=everything), _copies(export, anomalies, local=local_copies)]
     if everything:
         parts += [_memsets(export), _graphs(export)]
     columns = ["kind", "name", "device_id", "stream_id", "process", "correlation_id", "start_ns", "end_ns", "bytes"]
@@ -50,12 +59,17 @@ def read_gpu_ops(
     return GpuOps.validate(launched.select(GpuOps.column_names()))
 
 
-def _kernels(export: Export, *, everything: bool) -> pl.DataFrame:
+def _kernels(export: Export, noting: Noted | None, *, everything: bool) -> pl.DataFrame:
     keep = None
     if not everything and named_by(export, schema.KERNEL):
         moving = export.ids(string_ids_like("%nccl%", *(f"%{part}%" for part in pack_kernels.NAMES)))
         keep = Keep(KERNEL_NAMES, lambda batch: has_name(batch, moving))
-    frame = pl.concat(export.scan(schema.KERNEL, Batch.frame, keep=keep).parts)
+        if noting is not None:
+            keep = replace(keep, needs=noting.needs, beside=noting.within)
+    found = export.scan(schema.KERNEL, Batch.frame, keep=keep)
+    if noting is not None and keep is not None:
+        noting.take(found.beside)
+    frame = pl.concat(found.parts)
     frame = frame.with_columns(name_id=pl.coalesce("name_id", "short_name_id"))
     strings = export.read_strings(frame["name_id"])
     text = dict(zip(strings["id"].to_list(), strings["value"].to_list(), strict=True))
