@@ -8,12 +8,12 @@ import hashlib
 from collections.abc import Mapping
 
 import polars as pl
-import sqlalchemy as sa
 
 from nsysparse.anchor import Anchor
 from nsysparse.source import schema
 from nsysparse.source.export import Export
 from nsysparse.source.schema import TableSpec
+from nsysparse.source.sql import Piece, compared
 from nsysparse.source.usable import MAX_TIME_NS
 
 _DIGITS = 16
@@ -60,9 +60,7 @@ def _first_ns(export: Export) -> int | None:
     anyone = [export.read(TableSpec(table, _START), limit=1)["first_ns"].drop_nulls().to_list() for table in known]
     if any(first <= _UTC_FROM_NS for some in anyone for first in some):
         return _UTC_FROM_NS  # an event that is not in UTC tells all: none need be looked for that came before it
-    earliest: dict[str, tuple[sa.ColumnElement[int], type[pl.DataType]]] = {
-        "first_ns": (sa.func.min(sa.column("start")), pl.Int64)
-    }
+    earliest: dict[str, tuple[str, type[pl.DataType]]] = {"first_ns": ("min(`start`)", pl.Int64)}
     firsts = [export.read(TableSpec(table, {}), extra=earliest)["first_ns"].item() for table in known]
     return min((int(first) for first in firsts if first is not None), default=None)
 
@@ -71,7 +69,7 @@ def _host(export: Export) -> str | None:
     """A digest of the one host name in the file; None where it gives none, several, or one that says nothing."""
     if not {"name", "value"} <= export.columns(schema.HOST.table):
         return None
-    is_name = (sa.column("name") == "Hostname") & (sa.func.typeof(sa.column("value")) == "text")
+    is_name = compared("name", "=", "Hostname") & Piece("typeof(`value`) = 'text'")
     names = {name.strip().lower() for name in export.read(schema.HOST, where=is_name)["value"].to_list()} - _NO_NAMES
     return hashlib.sha256(names.pop().encode()).hexdigest()[:_DIGITS] if len(names) == 1 else None
 

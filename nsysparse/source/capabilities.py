@@ -1,13 +1,13 @@
 """What an export recorded and what not: per fact present, partial or absent, why, and the command that records it."""
 
 import polars as pl
-import sqlalchemy as sa
 
 from nsysparse.analysis import Capability
 from nsysparse.source import nccl_domain, schema
 from nsysparse.source.commands import ANNOTATE_COPIES, EXPORT_AGAIN, PROFILE
 from nsysparse.source.export import Export
 from nsysparse.source.other_transports import host_copies, nixl_requests, ucx_messages
+from nsysparse.source.sql import ALWAYS, any_of, compared, unknown
 from nsysparse.source.window import Window
 from nsysparse.units import counted, human_bytes
 
@@ -77,8 +77,8 @@ def _ipc_copies(export: Export) -> Capability:
     if not export.has_rows(table):
         return _rows(export, table, "no copy was recorded, or none was made")
     devices = [name for name in ("srcDeviceId", "dstDeviceId") if name in export.columns(table)]
-    unnamed = sa.or_(sa.true() if len(devices) < 2 else sa.false(), *(sa.column(name).is_(None) for name in devices))  # noqa: PLR2004 (both ends)
-    copies, nbytes = export.tally(schema.MEMCPY, (sa.column("copyKind") == schema.DEVICE_COPY) & unnamed)
+    unnamed = ALWAYS if len(devices) < 2 else any_of(map(unknown, devices))  # noqa: PLR2004 (both ends)
+    copies, nbytes = export.tally(schema.MEMCPY, compared("copyKind", "=", schema.DEVICE_COPY) & unnamed)
     if not copies:
         return Capability("present")
     return Capability(

@@ -12,7 +12,7 @@ from nsysparse.intervals import Ints, merge
 from nsysparse.source import schema
 from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
-from nsysparse.source.export import Export, string_ids_like
+from nsysparse.source.export import Export
 from nsysparse.source.kernel_names import KERNEL_NAMES, has_name
 from nsysparse.source.numbering import Numbering
 from nsysparse.source.usable import are_usable
@@ -70,7 +70,7 @@ class Noted:
 
     def __init__(self, export: Export) -> None:
         """Look up NCCL's names; no kernel is noted yet."""
-        self._of_nccl = export.ids(string_ids_like("%nccl%"))
+        self._of_nccl = export.ids_like("%nccl%")
         self._places = _Places(Numbering(), Numbering(), Numbering())
         self._kernels: Sequence[list[tuple[int, Intervals]]] | None = None
 

@@ -7,12 +7,12 @@ here. Ids of metrics are not stable, so metrics go by their names.
 from collections import Counter
 
 import polars as pl
-import sqlalchemy as sa
 
 from nsysparse.frames import Counters, Frame
 from nsysparse.source import schema
 from nsysparse.source.export import Export
 from nsysparse.source.schema import TableSpec
+from nsysparse.source.sql import Piece, among, like
 from nsysparse.source.usable import MAX_BYTES, usable_times
 
 # "NVLink TX Requests User Data [Throughput %]"; what stands in brackets is the unit, older names have none.
@@ -53,11 +53,10 @@ def read_counters(export: Export, trace_id: str, anomalies: Counter[str]) -> Fra
 
 def _gpu_metrics(export: Export) -> pl.DataFrame:
     """A sample covers the time since the sample before; the first of a metric covers nothing that is known."""
-    name: sa.ColumnClause[str] = sa.column("metricName")
-    wanted = name.like("nvlink%") | name.like("pcie%")
+    wanted = like("metricName", "nvlink%") | like("metricName", "pcie%")
     metrics = _named(export, schema.GPU_METRIC_NAMES, wanted).filter(pl.col("metric").str.contains(_GPU_METRIC))
     ids = metrics["metric_id"].unique().sort().to_list()
-    samples = _named(export, schema.GPU_METRICS, sa.column("metricId").in_(ids) if ids else sa.false())
+    samples = _named(export, schema.GPU_METRICS, among("metricId", ids))
     key = ["type_id", "metric_id"]
     one_name = metrics.group_by(key).agg(pl.col("metric").unique()).filter(pl.col("metric").list.len() == 1)
     known = samples.join(one_name.with_columns(pl.col("metric").list.first()), on=key)
@@ -73,11 +72,11 @@ def _gpu_metrics(export: Export) -> pl.DataFrame:
 
 
 def _nic_metrics(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
-    metrics = _named(export, schema.NIC_METRIC_NAMES, sa.column("name").like("%bytes %")).filter(
+    metrics = _named(export, schema.NIC_METRIC_NAMES, like("name", "%bytes %")).filter(
         pl.col("metric").str.contains(_NIC_METRIC)
     )
     lists = metrics["list_id"].unique().sort().to_list()
-    samples = _named(export, schema.NIC_METRICS, sa.column("metricsListId").in_(lists) if lists else sa.false())
+    samples = _named(export, schema.NIC_METRICS, among("metricsListId", lists))
     key = ["list_id", "index"]
     one_name = metrics.group_by(key).agg(pl.struct("metric", "unit_said").unique().alias("said"))
     named = samples.join(
@@ -112,7 +111,7 @@ def _nics(export: Export) -> pl.DataFrame:
     )
 
 
-def _named(export: Export, spec: TableSpec, where: sa.ColumnElement[bool] | None = None) -> pl.DataFrame:
+def _named(export: Export, spec: TableSpec, where: Piece | None = None) -> pl.DataFrame:
     """Whole rows of a table; none where it lacks a column: counters are a cross-check and stop no analysis."""
     columns = {theirs for theirs, _ in spec.columns.values()}
     if columns <= export.columns(spec.table):

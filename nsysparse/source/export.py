@@ -5,11 +5,9 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
-import sqlalchemy as sa
-from sqlalchemy.pool import StaticPool
 
 from nsysparse.analysis import READERS
 from nsysparse.errors import InputError, NotAnExport
@@ -20,6 +18,7 @@ from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables
 from nsysparse.source.page_rows import PageRows
 from nsysparse.source.scan import HasTexts, Keep, Reduced, Scanned
 from nsysparse.source.schema import TableSpec
+from nsysparse.source.sql import Piece, among, any_of, compared, like, quoted, unknown
 from nsysparse.source.sql_rows import SqlRows
 from nsysparse.source.usable import MAX_BYTES
 from nsysparse.source.window import Window
@@ -27,12 +26,7 @@ from nsysparse.source.window import Window
 AUTO, PAGES, SQL = READERS
 _EDGES = frozenset({"start_ns", "end_ns"})
 IDS_PER_QUERY = 10_000
-
-
-def string_ids_like(*patterns: str) -> sa.Select[Any]:
-    """Ids of strings that look like one of `patterns`, whatever the case of ASCII letters."""
-    alike = sa.or_(*(sa.column("value").like(pattern) for pattern in patterns))
-    return sa.select(sa.column("id")).select_from(sa.table(schema.STRINGS.table)).where(alike)
+_NAME, _HIDDEN = 1, 6  # of PRAGMA table_xinfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,6 @@ class Export:
         self._access = access or Access()
         self._sql = SqlRows(path, self._connection)
         self._pages: PageRows | None = None
-        self._engine = sa.create_engine("sqlite://", creator=lambda: self._connection, poolclass=StaticPool)
         self._columns: dict[str, frozenset[str]] = {}
         self.shift_ns = 0  # what the export added to all times of events: reads take it off
 
@@ -87,7 +80,6 @@ class Export:
         """Close the file."""
         if self._pages is not None:
             self._pages.close()
-        self._engine.dispose()
         self._connection.close()
 
     def columns(self, table: str) -> frozenset[str]:
@@ -100,17 +92,14 @@ class Export:
             return frozenset()
         if table not in self._columns:
             with readable(self.path, f"the layout of table {table}"):
-                try:
-                    found = sa.inspect(self._engine).get_columns(table)
-                except sa.exc.DBAPIError as error:
-                    raise sqlite3.DatabaseError(str(error.orig)) from error
-            if len(found) > MAX_COLUMNS or any("computed" in column for column in found):
+                found = self._connection.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
+            if len(found) > MAX_COLUMNS or any(column[_HIDDEN] for column in found):
                 raise InputError(
                     f"{self.path.name}: table {table} has {len(found)} columns, some of them computed, as nsys"
                     " never writes.",
                     "Export again from the .nsys-rep file.",
                 )
-            self._columns[table] = frozenset(column["name"] for column in found)
+            self._columns[table] = frozenset(str(column[_NAME]) for column in found)
         return self._columns[table]
 
     @property
@@ -125,8 +114,8 @@ class Export:
     def read(
         self,
         spec: TableSpec,
-        where: sa.ColumnElement[bool] | None = None,
-        extra: Mapping[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] | None = None,
+        where: Piece | None = None,
+        extra: Mapping[str, tuple[str, type[pl.DataType]]] | None = None,
         limit: int | None = None,
     ) -> pl.DataFrame:
         """Rows of one table as a frame with the spec's columns and types, in no particular order.
@@ -147,17 +136,12 @@ class Export:
             return pl.DataFrame(schema=everything)
         self._require(spec, present)
         stored = {ours: theirs for ours, (theirs, _) in spec.columns.items() if theirs in present}
-        expressions: dict[str, sa.ColumnElement[Any]] = {ours: sa.column(theirs) for ours, theirs in stored.items()}
+        expressions = {ours: quoted(theirs) for ours, theirs in stored.items()}
         expressions |= {ours: expression for ours, (expression, _) in added.items()}
         if not expressions:
             return pl.DataFrame(schema=everything)
-        statement = sa.select(*(expression.label(ours) for ours, expression in expressions.items()))
-        statement = statement.select_from(sa.table(spec.table))
-        for condition in (where, self._overlapping(spec)):
-            if condition is not None:
-                statement = statement.where(condition)
-        if limit is not None:
-            statement = statement.limit(limit)
+        conditions = [each for each in (where, self._overlapping(spec)) if each is not None]
+        statement = _select(expressions, spec.table, conditions, limit)
         found = self._fetch(statement, {ours: everything[ours] for ours in expressions}, spec.table, stored)
         absent = [
             pl.lit(None, dtype=dtype).alias(ours) for ours, dtype in everything.items() if ours not in expressions
@@ -223,13 +207,13 @@ class Export:
         edges = () if within is None else _EDGES
         return Keep(tuple({*edges, *(keep.needs if keep else ())}), test, only=keep.only if keep else None)
 
-    def _overlapping(self, spec: TableSpec) -> sa.ColumnElement[bool] | None:
+    def _overlapping(self, spec: TableSpec) -> Piece | None:
         """The same for SQL."""
         if not (self.window and spec.table in schema.EVENTS and spec.columns.keys() >= _EDGES):
             return None
         low, high = self.window.stored(self.shift_ns)
-        start, end = (sa.column(spec.columns[name][0], sa.BigInteger) for name in ("start_ns", "end_ns"))
-        return (start < high) & (end.is_(None) | (end > low))
+        start, end = (spec.columns[name][0] for name in ("start_ns", "end_ns"))
+        return compared(start, "<", high) & (unknown(end) | compared(end, ">", low))
 
     def _from_pages(
         self, spec: TableSpec, each: Callable[[Batch], Reduced], keep: Keep | None
@@ -279,21 +263,23 @@ class Export:
         """
         distinct = ids.drop_nulls().unique().sort().to_list()
         parts = [distinct[start : start + IDS_PER_QUERY] for start in range(0, len(distinct), IDS_PER_QUERY)]
-        found = [self.read(schema.STRINGS, where=sa.column("id").in_(part)) for part in parts]
+        found = [self.read(schema.STRINGS, where=among("id", part)) for part in parts]
         if not found:
             return pl.DataFrame(schema={"id": pl.Int64, "value": pl.String})
         return pl.concat(found).sort("id", "value").unique("id", keep="first", maintain_order=True)
 
-    def ids(self, query: sa.Select[Any]) -> pl.Series:
-        """The ids of strings that a query such as `string_ids_like` finds."""
-        return self._fetch(query, {"id": pl.Int64}, schema.STRINGS.table)["id"]
+    def ids_like(self, *patterns: str) -> pl.Series:
+        """Ids of strings that look like one of `patterns`, whatever the case of ASCII letters."""
+        alike = any_of(like("value", pattern) for pattern in patterns)
+        statement = _select({"id": quoted("id")}, schema.STRINGS.table, [alike])
+        return self._fetch(statement, {"id": pl.Int64}, schema.STRINGS.table)["id"]
 
     def read_metadata(self) -> dict[str, str]:
         """The allowed export metadata: name → value (docs/explanation/privacy.md says why only these)."""
         rows: dict[str, str] = {}
         for spec in schema.META_TABLES:
             if self.has(spec):
-                frame = self.read(spec, where=sa.column("name").in_(sorted(schema.META_ALLOWED)))
+                frame = self.read(spec, where=among("name", sorted(schema.META_ALLOWED)))
                 rows |= {name: value for name, value in frame.sort("name", "value").iter_rows() if value is not None}
         return rows
 
@@ -305,27 +291,25 @@ class Export:
         return frozenset(column for column in present if self._any(table, [column]))
 
     def _any(self, table: str, columns: Sequence[str]) -> bool:
-        given = sa.or_(sa.false(), *(sa.column(column).is_not(None) for column in columns))
-        statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table)).where(given).limit(1)
+        given = any_of(Piece(f"{quoted(column)} IS NOT NULL") for column in columns)
+        statement = _select({"n": "1"}, table, [given], 1)
         return bool(columns) and self._fetch(statement, {"n": pl.Int64}, table).height > 0
 
     def has_rows(self, table: str) -> bool:
         """Whether a table has any row; not when it does not exist."""
         if table not in self.tables:
             return False
-        statement = sa.select(sa.literal(1).label("n")).select_from(sa.table(table)).limit(1)
+        statement = _select({"n": "1"}, table, limit=1)
         return self._fetch(statement, {"n": pl.Int64}, table).height > 0
 
     def count(self, table: str) -> int:
         """Rows of a table; 0 when it does not exist."""
         if table not in self.tables:
             return 0
-        counted = self._fetch(
-            sa.select(sa.func.count().label("n")).select_from(sa.table(table)), {"n": pl.Int64}, table
-        )
+        counted = self._fetch(_select({"n": "count(*)"}, table), {"n": pl.Int64}, table)
         return int(counted["n"][0])
 
-    def tally(self, spec: TableSpec, where: sa.ColumnElement[bool]) -> tuple[int, int]:
+    def tally(self, spec: TableSpec, where: Piece) -> tuple[int, int]:
         """How many rows meet a condition, and the sum of their `bytes` column; (0, 0) when the table does not exist.
 
         Sizes that no copy can have add nothing. The sum is exact below 2^53 bytes, 9 petabytes.
@@ -333,24 +317,22 @@ class Export:
         if spec.table not in self.tables:
             return 0, 0
         self._require(spec, self.columns(spec.table))
-        size = sa.column("bytes", sa.BigInteger)
         # total() adds as float: SQLite's sum() fails where integers overflow.
-        nbytes = sa.cast(sa.func.total(sa.case((size.between(0, MAX_BYTES), size), else_=0)), sa.BigInteger)
-        sums: list[sa.ColumnElement[Any]] = [sa.func.count().label("n"), nbytes.label("bytes")]
-        statement = sa.select(*sums).select_from(sa.table(spec.table)).where(where)
+        sane = f"CASE WHEN `bytes` BETWEEN 0 AND {MAX_BYTES} THEN `bytes` ELSE 0 END"
+        sums = {"n": "count(*)", "bytes": f"CAST(total({sane}) AS INTEGER)"}
+        statement = _select(sums, spec.table, [where])
         found = self._fetch(statement, {"n": pl.Int64, "bytes": pl.Int64}, spec.table)
         return found.row(0)
 
     def _fetch(
         self,
-        statement: sa.Select[Any],
+        statement: Piece,
         wanted: Mapping[str, type[pl.DataType]],
         table: str,
         stored: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
         """Run a SELECT; `stored` gives our columns the file's names, for messages."""
-        compiled = statement.compile(dialect=self._engine.dialect, compile_kwargs={"literal_binds": True})
-        return pl.concat([pl.DataFrame(schema=wanted), *self._sql.select(str(compiled), wanted, table, stored or {})])
+        return pl.concat([pl.DataFrame(schema=wanted), *self._sql.select(statement, wanted, table, stored or {})])
 
     def _require(self, spec: TableSpec, present: frozenset[str]) -> None:
         missing = sorted(spec.columns[ours][0] for ours in spec.required if spec.columns[ours][0] not in present)
@@ -372,3 +354,14 @@ class Export:
                 f" {schema.NVTX.table} or {schema.KERNEL.table}.",
                 "Export again from the .nsys-rep file.",
             )
+
+
+def _select(
+    expressions: Mapping[str, str], table: str, conditions: Sequence[Piece] = (), limit: int | None = None
+) -> Piece:
+    """A SELECT of expressions, under our names, from the rows of a table that meet all conditions."""
+    chosen = ", ".join(f"{expression} AS {quoted(ours)}" for ours, expression in expressions.items())
+    where = " AND ".join(f"({each.text})" for each in conditions)
+    text = f"SELECT {chosen} FROM {quoted(table)}" + (f" WHERE {where}" if where else "")
+    values = tuple(value for each in conditions for value in each.values)
+    return Piece(text if limit is None else f"{text} LIMIT {limit}", values)

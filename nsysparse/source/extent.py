@@ -1,10 +1,8 @@
 """From when to when anything happened in a trace."""
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
-import sqlalchemy as sa
 
 from nsysparse.source import schema
 from nsysparse.source.anchor import read_anchor
@@ -14,9 +12,9 @@ from nsysparse.source.schema import TableSpec
 
 def extent(path: Path) -> tuple[int, int] | None:
     """The first start and the last end of NVTX events and GPU work, on the trace's own clock; None without any."""
-    edges: dict[str, tuple[sa.ColumnElement[Any], type[pl.DataType]]] = {
-        "low": (sa.func.min(sa.column("start")), pl.Int64),
-        "high": (sa.func.max(sa.func.coalesce(sa.column("end"), sa.column("start"))), pl.Int64),
+    edges: dict[str, tuple[str, type[pl.DataType]]] = {
+        "low": ("min(`start`)", pl.Int64),
+        "high": ("max(coalesce(`end`, `start`))", pl.Int64),
     }
     with Export(path) as export:
         shift = read_anchor(export, export.read_metadata()).shift_ns

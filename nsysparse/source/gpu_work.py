@@ -4,17 +4,17 @@ from collections import Counter
 from dataclasses import replace
 
 import polars as pl
-import sqlalchemy as sa
 
 from nsysparse.frames import Frame, GpuOps, thread_process
 from nsysparse.source import pack_kernels, schema
 from nsysparse.source.batch import Batch
 from nsysparse.source.compute import Noted
 from nsysparse.source.devices import with_gpu
-from nsysparse.source.export import Export, string_ids_like
+from nsysparse.source.export import Export
 from nsysparse.source.kernel_names import KERNEL_NAMES, has_name, named_by
 from nsysparse.source.launches import with_launches
 from nsysparse.source.scan import Keep
+from nsysparse.source.sql import Piece, compared
 from nsysparse.source.usable import MAX_BYTES, usable_times
 
 _OF_SOME_KIND = ("grid_x", "src_device_id", "dst_device_id", "copy_count")  # of kernels, of copies
@@ -62,7 +62,7 @@ def read_gpu_ops(
 def _kernels(export: Export, noting: Noted | None, *, everything: bool) -> pl.DataFrame:
     keep = None
     if not everything and named_by(export, schema.KERNEL):
-        moving = export.ids(string_ids_like("%nccl%", *(f"%{part}%" for part in pack_kernels.NAMES)))
+        moving = export.ids_like("%nccl%", *(f"%{part}%" for part in pack_kernels.NAMES))
         keep = Keep(KERNEL_NAMES, lambda batch: has_name(batch, moving))
         if noting is not None:
             keep = replace(keep, needs=noting.needs, beside=noting.within)
@@ -81,9 +81,9 @@ def _copies(export: Export, anomalies: Counter[str], *, local: bool) -> pl.DataF
     """Copies between devices, and with `local` all others; numbers that no copy can have are null."""
     where = None
     if not local:
-        where = sa.column("copyKind") == schema.PEER_COPY
+        where = compared("copyKind", "=", schema.PEER_COPY)
         if {"srcDeviceId", "dstDeviceId"} <= export.columns(schema.MEMCPY.table):
-            where = where | (sa.column("srcDeviceId") != sa.column("dstDeviceId"))
+            where = where | Piece("`srcDeviceId` <> `dstDeviceId`")
     frame = export.read(schema.MEMCPY, where=where)
     possible = pl.col("bytes").is_between(0, MAX_BYTES, closed="left")
     impossible = frame.select((~possible).sum()).item()

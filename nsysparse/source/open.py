@@ -21,8 +21,7 @@ MAX_COLUMNS = 200
 NSYS_EXPORT = "nsys export --type sqlite --include-blobs=true --include-json=true --force-overwrite=true"
 
 _ALLOWED_ACTIONS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION})
-# What SQLAlchemy asks when it connects and reflects.
-_ALLOWED_PRAGMAS = frozenset({"read_uncommitted", "table_info", "table_xinfo", "table_list"})
+_ALLOWED_PRAGMAS = frozenset({"table_xinfo"})  # which columns a table has
 
 
 def check_file(path: Path) -> None:

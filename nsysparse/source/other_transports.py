@@ -1,12 +1,12 @@
 """Whether an export has the rows that transports other than NCCL leave, and what would have left them."""
 
 import polars as pl
-import sqlalchemy as sa
 
 from nsysparse.analysis import Capability
 from nsysparse.source import nixl_domain, schema
 from nsysparse.source.commands import ANNOTATE_OFFLOADS, EXPORT_AGAIN, PROFILE, PROFILE_NIXL, PROFILE_UCX
 from nsysparse.source.export import Export
+from nsysparse.source.sql import among
 from nsysparse.units import counted, human_bytes
 
 _UCP = (schema.UCP_SUBMIT, schema.UCP_PROGRESS)
@@ -18,7 +18,7 @@ def host_copies(export: Export) -> Capability:
         return Capability(
             "absent", f"no copy was recorded, or none was made (no rows in {schema.MEMCPY.table})", PROFILE
         )
-    copies, nbytes = export.tally(schema.MEMCPY, sa.column("copyKind").in_(schema.HOST_COPIES))
+    copies, nbytes = export.tally(schema.MEMCPY, among("copyKind", schema.HOST_COPIES))
     if not copies:
         return Capability("absent", "copies were recorded, and none of them goes to the host or comes from it", PROFILE)
     reason = (

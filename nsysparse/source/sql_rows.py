@@ -13,6 +13,7 @@ from nsysparse.source.batch import Batch
 from nsysparse.source.open import readable
 from nsysparse.source.scan import Codes, Keep, Reduced
 from nsysparse.source.schema import ROW, TableSpec
+from nsysparse.source.sql import Piece, quoted
 
 BATCH_ROWS = 65_536
 _ROWS_PER_QUERY = 10_000
@@ -33,7 +34,7 @@ class SqlRows:
         """Nothing is read yet."""
         self._path, self._connection = path, connection
 
-    def select(self, statement: str, wanted: Types, table: str, stored: Mapping[str, str]) -> Iterator[pl.DataFrame]:
+    def select(self, statement: Piece, wanted: Types, table: str, stored: Mapping[str, str]) -> Iterator[pl.DataFrame]:
         """Rows of a SELECT as they come, at most `BATCH_ROWS` at a time.
 
         Args:
@@ -46,7 +47,7 @@ class SqlRows:
             InputError: SQLite cannot read it, or a value has another type than its column declares.
         """
         with readable(self._path, f"table {table}"):
-            cursor = self._connection.execute(statement)
+            cursor = self._connection.execute(statement.text, statement.values)
         while True:
             with readable(self._path, f"table {table}"), _collector_paused():
                 rows = cursor.fetchmany(BATCH_ROWS)
@@ -86,12 +87,12 @@ class SqlRows:
         types = {ours: pl.Int64 if ours in (ROW, *flags) else spec.columns[ours][1] for ours in named}
         if not types:
             return
-        chosen = ", ".join(f"{theirs} AS {_quoted(ours)}" for ours, theirs in named.items())
+        chosen = ", ".join(f"{theirs} AS {quoted(ours)}" for ours, theirs in named.items())
         before = 0
         for where in _conditions(rowid, only):
             # An index would have another order.
-            statement = f"SELECT {chosen} FROM {_quoted(spec.table)} NOT INDEXED{where}"
-            for batch in self.select(statement, types, spec.table, wanted):
+            statement = f"SELECT {chosen} FROM {quoted(spec.table)} NOT INDEXED{where}"
+            for batch in self.select(Piece(statement), types, spec.table, wanted):
                 known = batch.with_columns(absent).with_columns(pl.col(flags).fill_null(0).cast(pl.Boolean))
                 if ROW in spec.columns and rowid is None:
                     known = known.with_row_index(ROW, before).with_columns(pl.col(ROW).cast(pl.Int64))
@@ -103,7 +104,7 @@ class SqlRows:
         taken = {column.lower() for column in present}
         for name in (name for name in _ROWID_NAMES if name not in taken):
             with contextlib.suppress(sqlite3.OperationalError):
-                self._connection.execute(f"SELECT {name} FROM {_quoted(table)} LIMIT 0")
+                self._connection.execute(f"SELECT {name} FROM {quoted(table)} LIMIT 0")
                 return name
         return None
 
@@ -128,16 +129,11 @@ def _conditions(rowid: str | None, only: pl.Series | None) -> Iterator[str]:
         yield f" WHERE {rowid} IN ({ids})"
 
 
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
 def _stored(column: str, dtype: type[pl.DataType]) -> str:
     """A column in SQL: as it is stored, as bytes, or only whether it has a value."""
     if dtype is pl.Binary:
-        return f"CAST({_quoted(column)} AS BLOB)"
-    return f"{_quoted(column)} IS NOT NULL" if dtype is pl.Boolean else _quoted(column)
+        return f"CAST({quoted(column)} AS BLOB)"
+    return f"{quoted(column)} IS NOT NULL" if dtype is pl.Boolean else quoted(column)
 
 
 @contextlib.contextmanager

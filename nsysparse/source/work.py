@@ -12,7 +12,7 @@ from nsysparse.frames import Frame, Work, device_key, thread_process
 from nsysparse.source import schema
 from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
-from nsysparse.source.export import Export, string_ids_like
+from nsysparse.source.export import Export
 from nsysparse.source.launches import with_launches
 from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
 
@@ -26,7 +26,7 @@ def read_work(export: Export, trace_id: str) -> Frame[Work]:
     """
     kernels = pl.concat(export.scan(schema.KERNEL_WORK, Batch.frame).parts)
     graphs = export.read(schema.GRAPH_WORK)
-    of_nccl = export.ids(string_ids_like("%nccl%"))
+    of_nccl = export.ids_like("%nccl%")
     name = pl.coalesce("name_id", "short_name_id")
     parts = [
         _shaped(export, kernels.with_columns(name_id=name).drop("short_name_id"))

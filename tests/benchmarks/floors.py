@@ -6,7 +6,7 @@ from pathlib import Path
 HEAVY = [sys.executable, "-c", "import plotly.graph_objects, polars, sqlalchemy"]
 """Starts Python and loads the three heaviest packages of such tools."""
 
-IMPORTS = [sys.executable, "-c", "import polars, sqlalchemy"]
+IMPORTS = [sys.executable, "-c", "import numpy, polars"]
 """Starts Python and loads what every command on a trace needs: what is taken off as `minus imports`, and no more."""
 
 TABLES = ("NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL")

@@ -21,6 +21,7 @@ import polars as pl
 import sqlalchemy as sa
 
 from nsysparse.source import schema
+from nsysparse.source.batch import Batch
 from nsysparse.source.export import Export
 from nsysparse.source.schema import TableSpec
 
@@ -30,9 +31,10 @@ Sums = list[tuple[int, int]]
 """Per table how many rows and the sum of their durations in ns."""
 
 
-def sums_of(frame: pl.DataFrame) -> tuple[int, int]:
+def sums_of(batch: Batch) -> tuple[int, int]:
     """Rows and summed duration; rows without an end add nothing, as in SQL."""
-    return frame.height, int((frame["end_ns"] - frame["start_ns"]).sum())
+    lasted = batch.values("end_ns") - batch.values("start_ns")
+    return batch.height, int(lasted[batch.known("start_ns", "end_ns")].sum())
 
 
 def added(parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
@@ -50,7 +52,7 @@ def by_us(path: Path) -> Sums:
 def whole(path: Path, spec: TableSpec) -> pl.DataFrame:
     """All rows by this package, texts in place of their codes."""
     with Export(path) as export:
-        found = export.scan(spec, lambda batch: batch)
+        found = export.scan(spec, Batch.frame)
     rows = pl.concat(found.parts)
     return rows.with_columns(
         pl.Series(texts, dtype=pl.String).gather(rows[column]).alias(column) for column, texts in found.texts.items()
