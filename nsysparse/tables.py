@@ -1,6 +1,7 @@
 """Frames as files that other programs read, written piece by piece: no frame has to fit into memory for it."""
 
 import io
+import time
 from collections.abc import Iterable, Iterator
 from errno import EIO
 from itertools import chain
@@ -77,6 +78,13 @@ def _sink(pieces: Iterator[pl.DataFrame], file: BinaryIO) -> None:
     rows = register_io_source(source, schema=first.schema)
     try:
         rows.sink_parquet(file, compression="zstd", row_group_size=_ROW_GROUP)
+    except KeyboardInterrupt:
+        # Polars and Python both notice a Ctrl-C: the other one would end whoever cleans up.
+        try:  # noqa: SIM105 (it may come before a context manager is entered)
+            time.sleep(0)
+        except KeyboardInterrupt:
+            pass
+        raise
     except pl.exceptions.ComputeError as error:  # what polars makes of a full disk
         if "IO error" not in str(error):
             raise

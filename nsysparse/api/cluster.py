@@ -55,19 +55,29 @@ def run_on_cluster(
         NsysparseError: There is no cluster, or none of this version.
     """
     with _connected(address) as client:
-        try:
-            _require_same(client)
-            yield from _gathered(client, read, tasks, address)
-        except (OSError, CancelledError) as error:
-            raise NsysparseError(
-                f"The Dask cluster at {address} went away ({type(error).__name__}).",
-                "The logs of its scheduler and workers say more.",
-            ) from error
+        # What a task raised is raised out here: an OSError of its file is not one of the cluster's.
+        for place, told in _while_it_lasts(client, read, tasks, address):
+            yield place, opened(told)
+            del told
+
+
+def _while_it_lasts(
+    client: "Client", read: Callable[[Any], Any], tasks: Sequence[Any], address: str
+) -> Generator[tuple[int, Outcome], None, None]:
+    """What became of each task, until the cluster goes away."""
+    try:
+        _require_same(client)
+        yield from _gathered(client, read, tasks, address)
+    except (OSError, CancelledError) as error:
+        raise NsysparseError(
+            f"The Dask cluster at {address} went away ({type(error).__name__}).",
+            "The logs of its scheduler and workers say more.",
+        ) from error
 
 
 def _gathered(
     client: "Client", read: Callable[[Any], Any], tasks: Sequence[Any], address: str
-) -> Generator[tuple[int, Any], None, None]:
+) -> Generator[tuple[int, Outcome], None, None]:
     from distributed import wait
 
     run, waiting = uuid.uuid4().hex, deque(enumerate(tasks))
@@ -86,7 +96,7 @@ def _gathered(
             place = underway.pop(future)
             told = _told(future, tasks[place].path.name, address)
             future.release()
-            yield place, opened(told)
+            yield place, told
             del told
         if threads or not underway:
             seen = time.monotonic()

@@ -1,5 +1,7 @@
 """What NVTX events are called: a number for each distinct name and domain while events are read, labels at the end."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import polars as pl
 
@@ -50,15 +52,23 @@ class EventNames:
             place[inside] = self._places.of(both).astype(np.int64) + 1
         return place
 
-    def labels(self, export: Export, texts: list[str], created: Numbers) -> tuple[Frame[Labels], Numbers]:
-        """Labels, and which of them each number means.
+    def labels(
+        self, export: Export, texts: list[str], told: Iterable[Numbers], created: Numbers
+    ) -> tuple[Frame[Labels], Numbers]:
+        """Labels, and which of them each number means; anything for numbers that no event has.
+
+        A pass that was given up leaves numbers behind whose codes mean other texts now: they are passed over.
 
         Args:
             export: The open file, for registered strings.
             texts: All texts by code.
+            told: The numbers of all ranges and marks, some at a time.
             created: The numbers of events that name a domain by what they are called themselves.
         """
-        named = self._named(export, texts).with_row_index("number")
+        said = np.zeros(len(self._names.values), dtype=np.bool_)
+        for numbers in (*told, created):
+            said[numbers] = True
+        named = self._named(export, texts, np.flatnonzero(said))
         domains = (
             named.filter(pl.col("number").is_in(pl.Series(created).unique().implode()) & (pl.col("place") > 0))
             .sort("place", "name")
@@ -68,19 +78,27 @@ class EventNames:
         named = named.join(domains, on="place", how="left").with_columns(is_default_domain=pl.col("place") == 0)
         key = ["domain", "is_default_domain", "name"]
         labels = named.select(key).unique().sort(key, nulls_last=False).with_row_index("label_id")
-        of_numbers = named.join(labels, on=key, nulls_equal=True).sort("number")["label_id"].to_numpy()
+        found = named.join(labels, on=key, nulls_equal=True)
+        of_numbers = np.zeros(len(said), dtype=np.uint32)
+        of_numbers[found["number"].to_numpy()] = found["label_id"].to_numpy()
         return Labels.validate(labels.select(Labels.column_names())), of_numbers
 
-    def _named(self, export: Export, texts: list[str]) -> pl.DataFrame:
-        """`place` and `name` by number: the text of an event, or of its id; empty where it has neither."""
-        packed = self._names.values
+    def _named(self, export: Export, texts: list[str], numbers: Ints) -> pl.DataFrame:
+        """`number`, `place` and `name` of some numbers: an event's text, or that of its id; empty if neither."""
+        packed = self._names.values[numbers]
         name = packed & ((1 << _NAME_BITS) - 1)
-        which, number = np.where(name == _NONE, _NONE, _TEXT + name % 2), (name - _TEXT) // 2
+        which, code = np.where(name == _NONE, _NONE, _TEXT + name % 2), (name - _TEXT) // 2
         ids = self._strings.values
         strings = export.read_strings(pl.Series(ids, dtype=pl.Int64))
         registered = dict(strings.iter_rows())
         said = [
             texts[n] if kind == _TEXT else (registered.get(int(ids[n])) or "") if kind == _STRING else ""
-            for kind, n in zip(which.tolist(), number.tolist(), strict=True)
+            for kind, n in zip(which.tolist(), code.tolist(), strict=True)
         ]
-        return pl.DataFrame({"place": packed >> _NAME_BITS, "name": pl.Series(said, dtype=pl.String)})
+        return pl.DataFrame(
+            {
+                "number": pl.Series(numbers, dtype=pl.UInt32),
+                "place": packed >> _NAME_BITS,
+                "name": pl.Series(said, dtype=pl.String),
+            }
+        )

@@ -245,16 +245,16 @@ class Export:
             except Damaged as error:
                 raise sqlite3.DatabaseError(str(error)) from error
 
-    def _unshifted(self, batch: Batch) -> Batch:
-        """Likewise of a batch."""
-        instants = [name for name in batch.types if name in schema.INSTANTS]
-        return batch.moved(instants, self.shift_ns) if self.shift_ns else batch
-
     def _shifted(self, rows: pl.DataFrame) -> pl.DataFrame:
         """With instants as they were before the export shifted them: what wraps around was beyond any clock before."""
         if not self.shift_ns:
             return rows
         return rows.with_columns(pl.col(name) - self.shift_ns for name in rows.columns if name in schema.INSTANTS)
+
+    def _unshifted(self, batch: Batch) -> Batch:
+        """Likewise of a batch."""
+        instants = [name for name in batch.types if name in schema.INSTANTS]
+        return batch.moved(instants, self.shift_ns) if self.shift_ns else batch
 
     def read_strings(self, ids: pl.Series) -> pl.DataFrame:
         """The referenced strings only, as (id, value): the table also holds environments of other processes.

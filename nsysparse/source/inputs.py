@@ -144,7 +144,7 @@ def _exported(report: Path, stack: ExitStack) -> Path:
     if nsys is None:
         raise NotAnExport(
             f"{report.name}: a report of Nsight Systems, not yet exported, and nsys is not on PATH here.",
-            f"Piece nsys is installed, run: {command}",
+            f"Where nsys is installed, run: {command}",
         )
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nsysparse-")))
     target = folder / f"{report.stem}.sqlite"

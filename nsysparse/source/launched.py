@@ -57,7 +57,7 @@ class Launched:
 
     Attributes:
         threads: Global ids of threads with such calls, in order.
-        bounds: Piece the calls of each begin in the columns; last, where all end.
+        bounds: Where the calls of each begin in the columns; last, where all end.
         start: When each call began, by thread, start and end.
         lasted: How long it took.
         first: When the first of its operations began on the GPU.

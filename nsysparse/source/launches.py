@@ -25,7 +25,7 @@ def with_launches(export: Export, ops: pl.DataFrame, anomalies: Counter[str]) ->
     """Add `launch_thread`, `launch_start_ns` and `launch_end_ns` to GPU operations; null where no call was recorded.
 
     Args:
-        export: Piece the calls are.
+        export: Where the calls are.
         ops: GPU operations with `process`, `correlation_id`, `start_ns`.
         anomalies: Counts operations without a launch row and with several.
     """

@@ -64,7 +64,8 @@ def read_events(export: Export, anomalies: Counter[str]) -> Events:
     for part in found.parts:
         anomalies.update(part.odd)
     created = np.concatenate([part.created for part in found.parts])
-    labels, of_names = reading.names.labels(export, found.texts.get("text", []), created)
+    told = (part.rows["name"].to_numpy() for part in found.parts)
+    labels, of_names = reading.names.labels(export, found.texts.get("text", []), told, created)
     rows, carriers, before = [], [], 0
     for part in found.parts:
         label = pl.Series(of_names[part.rows["name"].to_numpy()], dtype=pl.UInt32)
@@ -84,7 +85,7 @@ class _Part(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """What the batches of a pass number together; numbers that a pass given up has used do no harm."""
+    """What the batches of a pass number together; a pass that was given up leaves numbers that no row has."""
 
     names: EventNames
     threads: Numbering

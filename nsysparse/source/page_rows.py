@@ -10,6 +10,7 @@ from nsysparse.pages import ROWID, Column, Kind, NotCovered, PageFile, Texts, Wa
 from nsysparse.source.batch import Batch, Flags
 from nsysparse.source.scan import Keep, Reduced
 from nsysparse.source.schema import ROW, TableSpec
+from nsysparse.source.sql import quoted
 
 _KINDS: Mapping[type[pl.DataType], Kind] = {
     pl.Int64: "int", pl.Float64: "real", pl.String: "text", pl.Binary: "bytes", pl.Boolean: "filled",
@@ -81,8 +82,7 @@ class PageRows:
 
     def _wanted(self, spec: TableSpec) -> dict[str, Wanted]:
         """What to read of each of our columns that the table has."""
-        doubled = spec.table.replace('"', '""')
-        columns = self._connection.execute(f'PRAGMA table_xinfo("{doubled}")').fetchall()
+        columns = self._connection.execute(f"PRAGMA table_xinfo({quoted(spec.table)})").fetchall()
         if any(column[_HIDDEN] for column in columns):
             raise NotCovered("generated columns")
         keys = [column[1] for column in columns if column[_KEY]]

@@ -28,7 +28,7 @@ class PairIndex:
         processes: Their processes, in order.
         low: Per process the lowest id of its table.
         span: How far from it the highest is.
-        base: Piece its table begins in `table`.
+        base: Where its table begins in `table`.
         table: Numbers by id, `NO_PAIR` where there is none.
         far_ids: Distinct ids outside the tables, in order.
         far: Pairs of those: the place of the process times the number of `far_ids`, plus the place of the id; in order.

@@ -32,7 +32,7 @@ def in_order(
         said: What some of them carry: `event` and columns that tell apart what else is equal; may be empty.
         speaking: Ids of labels of which a preset says something: stacks without any of them are not looked at.
         kept: Ids of labels whose ranges are wanted; all without it.
-        ends: Piece the recording ends, in nanoseconds, as far as that is known; and likewise if the file says it.
+        ends: Where the recording ends, in nanoseconds, as far as that is known; and likewise if the file says it.
         anomalies: Counts ranges that were never closed, and such as cross another of their stack.
 
     Returns:

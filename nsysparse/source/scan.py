@@ -19,8 +19,10 @@ class Keep:
 
     Attributes:
         needs: Our columns that the test looks at; the others are read for rows that stay.
-        test: A batch of these columns → whether each row stays. It may be asked in several threads at once.
-        beside: Told every batch of these columns before rows are dropped, in no order: for what is asked of all rows.
+        test: A batch of these columns → whether each row stays. It may be asked in several threads at once;
+            instants are as the file has them, perhaps shifted.
+        beside: Told every batch of these columns before rows are dropped, in no order, instants as they were recorded:
+            for what is asked of all rows.
         only: No other rows than these can stay, by `ROW`; None where that is not known.
     """
 

@@ -38,7 +38,7 @@ class Trace:
         anomalies: Rows that could not be used, by code (docs/reference/warnings.md).
         threads: Global ids of all threads that have ranges, also such as are not in `ranges`.
         window: The part of the time to which reading was confined.
-        anchor: Piece the zero of its clock lies. All times of the frames count from there, whatever the export added.
+        anchor: Where the zero of its clock lies. All times of the frames count from there, whatever the export added.
     """
 
     trace_id: str

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +15,10 @@ import slow_reading
 from commands import run as command
 from rank_files import Run, write_run
 
-from nsysparse.api.cluster import INSTALL
+from nsysparse.api import cluster as of_cluster
+from nsysparse.api.cluster import INSTALL, run_on_cluster
+from nsysparse.api.outcome import Outcome
+from nsysparse.errors import NsysparseError
 
 RUN = Run(ranks=1, requests=2)
 PATIENCE_S = 120
@@ -237,3 +241,25 @@ def test_dask_is_not_loaded_without_a_scheduler(files: list[Path], tmp_path: Pat
     told = "import atexit, sys; atexit.register(lambda: print(sorted({'dask', 'distributed'} & set(sys.modules))))"
     done = patched(told.replace("cluster", ""), *asked(files[0].parent, "r.json", "--jobs", "2"), cwd=tmp_path)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_error_of_a_file_is_none_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker's disk that fails raises what a lost connection raises."""
+
+    def told(*_: object) -> Iterator[tuple[int, Outcome]]:
+        yield 0, Outcome(error=OSError("the disk failed"))
+
+    def lost(*_: object) -> Iterator[tuple[int, Outcome]]:
+        yield 0, Outcome(result="read")
+        raise OSError("the connection failed")
+
+    monkeypatch.setattr(of_cluster, "_connected", nullcontext)
+    monkeypatch.setattr(of_cluster, "_require_same", lambda _client: None)
+    monkeypatch.setattr(of_cluster, "_gathered", told)
+    with pytest.raises(OSError, match="the disk failed"):
+        list(run_on_cluster(len, ["a"], "tcp://x:1"))
+    monkeypatch.setattr(of_cluster, "_gathered", lost)
+    runs = run_on_cluster(len, ["a", "b"], "tcp://x:1")
+    assert next(runs) == (0, "read")
+    with pytest.raises(NsysparseError, match=r"The Dask cluster at tcp://x:1 went away \(OSError\)"):
+        next(runs)

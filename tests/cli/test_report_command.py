@@ -195,7 +195,8 @@ def test_bad_input_is_one_clear_refusal(
         assert list(work.iterdir()) == []
         assert sorted(folder.iterdir()) == before
     assert "NVTX_EVENTS has no column globalTid" in call(*command, folder / "renamed.sqlite", cwd=work).stderr
-    assert "nsys export" in call(*command, folder / "report.nsys-rep", cwd=work).stderr
+    hint = call(*command, folder / "report.nsys-rep", cwd=work).stderr.splitlines()[1]
+    assert hint.startswith("  Where nsys is installed, run: nsys export --type sqlite ")
 
 
 def test_standard_input_is_refused_as_usage(tmp_path: Path) -> None:

@@ -11,11 +11,12 @@ import whole_projection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsysparse.api import export_frame
+from nsysparse.api import Options, export_frame
 from nsysparse.frames import NvtxRanges
+from nsysparse.pages import table
 from nsysparse.projection import launching, project
 from nsysparse.source import pair_index
-from nsysparse.source.export import Export
+from nsysparse.source.export import SQL, Export
 from nsysparse.source.extract import read_trace
 from nsysparse.source.launched import read_launched
 
@@ -67,6 +68,7 @@ class Dice:
 def write(path: Path, seed: int) -> Path:
     dice = Dice(seed)
     with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA page_size = 512")
         file.executescript(TABLES)
 
         def put(table: str, rows: list[tuple[int | str | None, ...]]) -> None:
@@ -98,6 +100,7 @@ def test_any_file_projects_as_by_joins(
 ) -> None:
     """With tables of ids as they are, and with such as hold next to none, so that nearly all are searched for."""
     monkeypatch.setattr(pair_index, "_REACH", reach)
+    monkeypatch.setattr(table, "_AT_ONCE", 1)  # every page is a batch, decoded on whichever thread is free
     worked = 0
 
     @settings(max_examples=examples)
@@ -112,6 +115,7 @@ def test_any_file_projects_as_by_joins(
         got = export_frame([path], "nvtx_ranges")
         assert got.schema == want.schema
         assert got.equals(pl.DataFrame(want))
+        assert export_frame([path], "nvtx_ranges", Options(purpose="all", reader=SQL)).equals(got)
         NvtxRanges.validate(got)
         assert pl.concat(project("t", trace.ranges, trace.labels, launching(trace.gpu_ops))).equals(got)
         with Export(path) as export:

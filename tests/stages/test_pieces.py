@@ -2,6 +2,9 @@
 
 import io
 import os
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -84,6 +87,26 @@ def test_half_a_frame_replaces_nothing(chosen: str, tmp_path: Path) -> None:
         stream(fill, target, force=True)
     assert target.read_text() == "before"
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("chosen", FORMATS)
+def test_ctrl_c_leaves_nothing(chosen: str, tmp_path: Path) -> None:
+    """Polars notices it beside Python, and one of both would come while the other is cleaned up after."""
+
+    over = threading.Event()
+
+    def interrupted() -> Iterator[pl.DataFrame]:
+        try:
+            yield FRAME
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+        finally:
+            over.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        stream(lambda file: write_pieces(interrupted(), chosen, file), tmp_path / "x", force=True)
+    assert list(tmp_path.iterdir()) == []
+    assert over.wait(60)  # in a thread of polars, which must not outlive Python
 
 
 def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path) -> None:
