@@ -121,14 +121,15 @@ class _Reading(NamedTuple):
         return pl.Series("end_thread", numbers).set(pl.Series(~known), None)
 
 
-def _usable(batch: Batch, odd: Counter[str]) -> Flags:
+def _usable(batch: Batch, anomalies: Counter[str]) -> Flags:
     """Events of a thread with possible times, the end perhaps not known; what others lack is counted."""
     owned = batch.known("thread")
     starts = batch.values("start_ns")
     ends = np.where(batch.known("end_ns"), batch.values("end_ns"), starts)
     possible = batch.known("start_ns") & are_usable(starts, ends)
-    for code, wrong in (("ranges-without-thread", ~owned), ("ranges-with-impossible-times", owned & ~possible)):
-        if count := int(wrong.sum()):
-            odd[code] += count
+    if unowned := int((~owned).sum()):
+        anomalies["ranges-without-thread"] += unowned
+    if impossible := int((owned & ~possible).sum()):
+        anomalies["ranges-with-impossible-times"] += impossible
     usable: Flags = owned & possible
     return usable

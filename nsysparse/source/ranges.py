@@ -1,7 +1,7 @@
 """Put NVTX ranges and marks into their total order, some threads at a time: whole, they would take twice the memory."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -43,7 +43,10 @@ def in_order(
     parts: list[pl.DataFrame] = []
     for lane in lanes_in_order(events, said, ends):
         opened, crossed = int(lane["is_open"].sum()), stacks.crossed(lane)
-        _count(anomalies, {"ranges-never-closed": opened, "ranges-crossing": int(crossed.sum())})
+        if opened:
+            anomalies["ranges-never-closed"] += opened
+        if crossed.any():
+            anomalies["ranges-crossing"] += int(crossed.sum())
         told = lane.with_columns(is_crossed=pl.Series(crossed))
         parts.append(told if wanted is None else told.filter(pl.Series(wanted[told["label_id"].to_numpy()])))
     ranges = pl.concat(parts, rechunk=False).with_row_index("range_id")
@@ -76,10 +79,6 @@ def until(ranges: pl.DataFrame, last_ns: int) -> pl.DataFrame:
     if not ranges.select(later.any()).item():
         return ranges
     return ranges.with_columns(end_ns=pl.when(later).then(pl.lit(last_ns, pl.Int64)).otherwise("end_ns"))
-
-
-def _count(anomalies: Counter[str], found: Mapping[str, int]) -> None:
-    anomalies.update({code: count for code, count in found.items() if count})
 
 
 def _narrowest(count: int) -> type[np.unsignedinteger[Any]]:
