@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +10,7 @@ import polars as pl
 from nsysparse.analysis import (
     PURPOSES,
 )
-from nsysparse.api.options import Options, Progress, check, silent, trace_ids
+from nsysparse.api.options import AS_MANY_AS_HELP, Options, Progress, check, silent, trace_ids
 from nsysparse.api.reading import access_of, normalised, read
 from nsysparse.api.running import is_read_here, read_each
 from nsysparse.api.study import study_traces
@@ -72,6 +72,8 @@ def export_pieces(
     tasks = [
         RowsTask(path, trace_id, frame, presets, asked) for path, trace_id in zip(paths, trace_ids(paths), strict=True)
     ]
+    if asked.jobs == AS_MANY_AS_HELP and asked.scheduler is None:
+        asked = replace(asked, jobs=1)  # whole frames would wait for their turn: here pieces go as they come
     for pieces in read_each(rows_of if is_read_here(tasks, asked) else all_rows_of, tasks, asked, progress):
         yield from pieces
 

@@ -107,12 +107,11 @@ class _Places(NamedTuple):
         process = np.where(batch.known("global_pid"), batch.values("global_pid") >> THREAD_BITS, _NOBODY)[sane]
         device = self.devices.of(batch.values("device_id")[sane])
         place = self.pairs.of(self.processes.of(process).astype(np.int64) << _HALF | device)
-        starts, ends = starts[sane], ends[sane]
-        found = []
-        for each in np.flatnonzero(np.bincount(place)).tolist():
-            lane = place == each
-            found.append((each, merge(starts[lane], ends[lane])))
-        return found
+        order = np.argsort(place, kind="stable")
+        place, starts, ends = place[order], starts[sane][order], ends[sane][order]
+        borders = np.flatnonzero(place[1:] != place[:-1]) + 1
+        lanes = zip(*(np.split(column, borders) for column in (place, starts, ends)), strict=True)
+        return [(int(lane[0]), merge(begun, ended)) for lane, begun, ended in lanes if len(lane)]
 
     def frame(self) -> pl.DataFrame:
         """`process` (null where it is not known) and `device_id` by number."""

@@ -114,7 +114,9 @@ def index_places(processes: Ints, place: AnyInts, ids: AnyInts) -> PairIndex:
 
 
 def _window(ids: AnyInts) -> tuple[int, int]:
-    """The lowest and the highest id of a process's table."""
+    """The lowest and the highest id of a process's table; of a process without rows it has one place, for nobody."""
+    if len(ids) == 0:
+        return 0, 0
     middle = int(np.partition(ids, len(ids) // 2)[len(ids) // 2])
     reach = _REACH * len(ids)
     return max(int(ids.min()), middle - reach), min(int(ids.max()), middle + reach)

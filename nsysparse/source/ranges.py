@@ -114,7 +114,7 @@ def _sorted(events: Events, positions: Ints, said: pl.DataFrame, ends: tuple[int
         tied = np.flatnonzero(np.concatenate([[False], again]) | np.concatenate([again, [False]]))
         bunch = np.cumsum(~np.concatenate([[False], again]))[tied]
         alike = _told(events, positions[tied], said, ends).with_columns(bunch=pl.Series(bunch)).with_row_index("place")
-        order = ["bunch", "end_ns", "label_id", "style", "end_thread"]
+        order = ["bunch", "end_ns", "label_id", "style", "end_thread", "has_category", "is_open"]
         order += [name for name in said.columns if name in alike.columns]
         placed = alike.sort(order, descending=[name == "end_ns" for name in order], nulls_last=True)["place"]
         positions[tied] = positions[tied[placed.to_numpy()]]
