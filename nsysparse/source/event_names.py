@@ -50,15 +50,18 @@ class EventNames:
             place[inside] = self._places.of(both).astype(np.int64) + 1
         return place
 
-    def labels(self, export: Export, texts: list[str], created: Numbers) -> tuple[Frame[Labels], Numbers]:
+    def labels(
+        self, export: Export, texts: list[str], given: Numbers, created: Numbers
+    ) -> tuple[Frame[Labels], Numbers]:
         """Labels, and which of them each number means.
 
         Args:
             export: The open file, for registered strings.
             texts: All texts by code.
+            given: Distinct numbers of events that count: a pass that was given up numbered others, with other codes.
             created: The numbers of events that name a domain by what they are called themselves.
         """
-        named = self._named(export, texts).with_row_index("number")
+        named = self._named(export, texts, given)
         domains = (
             named.filter(pl.col("number").is_in(pl.Series(created).unique().implode()) & (pl.col("place") > 0))
             .sort("place", "name")
@@ -68,12 +71,14 @@ class EventNames:
         named = named.join(domains, on="place", how="left").with_columns(is_default_domain=pl.col("place") == 0)
         key = ["domain", "is_default_domain", "name"]
         labels = named.select(key).unique().sort(key, nulls_last=False).with_row_index("label_id")
-        of_numbers = named.join(labels, on=key, nulls_equal=True).sort("number")["label_id"].to_numpy()
+        told = named.join(labels, on=key, nulls_equal=True)
+        of_numbers = np.zeros(len(self._names.values), dtype=np.uint32)
+        of_numbers[told["number"].to_numpy()] = told["label_id"].to_numpy()
         return Labels.validate(labels.select(Labels.column_names())), of_numbers
 
-    def _named(self, export: Export, texts: list[str]) -> pl.DataFrame:
-        """`place` and `name` by number: the text of an event, or of its id; empty where it has neither."""
-        packed = self._names.values
+    def _named(self, export: Export, texts: list[str], given: Numbers) -> pl.DataFrame:
+        """`place` and `name` of each number: the text of an event, or of its id; empty where it has neither."""
+        packed = self._names.values[given]
         name = packed & ((1 << _NAME_BITS) - 1)
         which, number = np.where(name == _NONE, _NONE, _TEXT + name % 2), (name - _TEXT) // 2
         ids = self._strings.values
@@ -83,4 +88,4 @@ class EventNames:
             texts[n] if kind == _TEXT else (registered.get(int(ids[n])) or "") if kind == _STRING else ""
             for kind, n in zip(which.tolist(), number.tolist(), strict=True)
         ]
-        return pl.DataFrame({"place": packed >> _NAME_BITS, "name": pl.Series(said, dtype=pl.String)})
+        return pl.DataFrame({"number": given, "place": packed >> _NAME_BITS, "name": pl.Series(said, dtype=pl.String)})

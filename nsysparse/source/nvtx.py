@@ -64,7 +64,8 @@ def read_events(export: Export, anomalies: Counter[str]) -> Events:
     for part in found.parts:
         anomalies.update(part.odd)
     created = np.concatenate([part.created for part in found.parts])
-    labels, of_names = reading.names.labels(export, found.texts.get("text", []), created)
+    given = np.unique(np.concatenate([created, *(part.rows["name"].unique().to_numpy() for part in found.parts)]))
+    labels, of_names = reading.names.labels(export, found.texts.get("text", []), given, created)
     rows, carriers, before = [], [], 0
     for part in found.parts:
         label = pl.Series(of_names[part.rows["name"].to_numpy()], dtype=pl.UInt32)
