@@ -77,7 +77,7 @@ def read_trace(
         anchor = read_anchor(export, metadata)
         export.shift_ns = anchor.shift_ns
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
-        labels, threads, found = _ranges(export, speaking, _as_int(duration), anomalies, everything=all_ranges)
+        labels, threads, found, is_over = _ranges(export, speaking, _as_int(duration), anomalies, everything=all_ranges)
         local = all_gpu_work or local_copies(labels)
         noted = Noted(export)
         ops = read_gpu_ops(
@@ -88,7 +88,7 @@ def read_trace(
             local_copies=local,
             noting=None if steps(labels) else noted,
         )
-        if export.window is not None and not threads and ops.is_empty():
+        if export.window is not None and is_over and not _has_work(export):
             raise _nothing_in(export.window, path, extent(path))
         ranges = until(found, _as_int(ops["end_ns"].max()))
         payloads = read_payloads(export, ranges, labels, anomalies)
@@ -129,8 +129,8 @@ def _ranges(
     anomalies: Counter[str],
     *,
     everything: bool,
-) -> tuple[Frame[Labels], tuple[int, ...], pl.DataFrame]:
-    """Labels, the threads that have ranges, and those that are wanted, in order; what else was read is given up."""
+) -> tuple[Frame[Labels], tuple[int, ...], pl.DataFrame, bool]:
+    """Labels, threads with ranges, wanted ranges in order, whether none happened; what else was read is given up."""
     events = read_events(export, anomalies)
     told = speaking(events.labels)
     kept = None if everything else pl.concat([told, events.labels.filter(_of_transports())["label_id"]])
@@ -139,7 +139,13 @@ def _ranges(
         events.labels,
         events.owners,
         in_order(events, read_carried(export, events, kept), told, kept, ends, anomalies),
+        not events.happened_since(None if export.window is None else export.window.start_ns),
     )
+
+
+def _has_work(export: Export) -> bool:
+    """Whether any work of a GPU or call of UCX lies in the window, of those too that no stage asked for."""
+    return any(export.read(spec, limit=1).height for spec in (*schema.LAUNCHED, schema.UCP_SUBMIT, schema.UCP_PROGRESS))
 
 
 def _nothing_in(window: Window, path: Path, known: tuple[int, int] | None) -> InputError:
