@@ -196,8 +196,9 @@ class Export:
         def test(batch: Batch) -> Flags:
             there = batch.known()
             if within is not None:
-                ended = batch.known("end_ns") & (batch.values("end_ns") <= low)
-                there = batch.known("start_ns") & (batch.values("start_ns") < high) & ~ended
+                starts, ends = batch.values("start_ns"), batch.values("end_ns")
+                ended = batch.known("end_ns") & (ends <= low) & (starts < low)
+                there = batch.known("start_ns") & (starts < high) & ~ended
             if keep is None:
                 return there
             if keep.beside is not None:
@@ -213,7 +214,7 @@ class Export:
             return None
         low, high = self.window.stored(self.shift_ns)
         start, end = (spec.columns[name][0] for name in ("start_ns", "end_ns"))
-        return compared(start, "<", high) & (unknown(end) | compared(end, ">", low))
+        return compared(start, "<", high) & (unknown(end) | compared(end, ">", low) | compared(start, ">=", low))
 
     def _from_pages(
         self, spec: TableSpec, each: Callable[[Batch], Reduced], keep: Keep | None

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import polars as pl
 
+from nsysparse.errors import InputError
 from nsysparse.source import schema
 from nsysparse.source.anchor import read_anchor
 from nsysparse.source.export import Export
 from nsysparse.source.schema import TableSpec
+from nsysparse.source.window import Window
 
 
 def extent(path: Path) -> tuple[int, int] | None:
@@ -25,3 +27,10 @@ def extent(path: Path) -> tuple[int, int] | None:
     if not extents:
         return None
     return min(low for low, _ in extents), max(high for _, high in extents)
+
+
+def nothing_in(window: Window, path: Path) -> InputError:
+    """That nothing happened in the time that was asked for, and when something did."""
+    known = extent(path)
+    when = "it has no events at all" if known is None else f"its events lie within {Window(*known).shown}"
+    return InputError(f"{path.name}: nothing was recorded in {window.shown}; {when}.", "Ask for a part of that.")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import polars as pl
 
-from nsysparse.errors import InputError
 from nsysparse.filenames import shown_name
 from nsysparse.frames import Frame, Labels, Ranges, Work
 from nsysparse.source import nccl_domain, nixl_domain, schema
@@ -20,7 +19,7 @@ from nsysparse.source.compute import Noted, read_compute
 from nsysparse.source.counters import read_counters
 from nsysparse.source.devices import read_gpus
 from nsysparse.source.export import Access, Export
-from nsysparse.source.extent import extent
+from nsysparse.source.extent import nothing_in
 from nsysparse.source.gpu_work import read_gpu_ops
 from nsysparse.source.graph_nodes import read_graph_nodes
 from nsysparse.source.nccl_trace import is_traced, read_nccl_trace
@@ -28,7 +27,6 @@ from nsysparse.source.nvtx import read_events
 from nsysparse.source.ranges import in_order, until
 from nsysparse.source.trace import Trace
 from nsysparse.source.ucp import read_ucp
-from nsysparse.source.window import Window
 from nsysparse.source.work import read_work
 
 Wanted = Callable[[pl.DataFrame], bool]
@@ -77,7 +75,7 @@ def read_trace(
         anchor = read_anchor(export, metadata)
         export.shift_ns = anchor.shift_ns
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
-        labels, threads, found = _ranges(export, speaking, _as_int(duration), anomalies, everything=all_ranges)
+        labels, threads, found, is_over = _ranges(export, speaking, _as_int(duration), anomalies, everything=all_ranges)
         local = all_gpu_work or local_copies(labels)
         noted = Noted(export)
         ops = read_gpu_ops(
@@ -88,8 +86,8 @@ def read_trace(
             local_copies=local,
             noting=None if steps(labels) else noted,
         )
-        if export.window is not None and not threads and ops.is_empty():
-            raise _nothing_in(export.window, path, extent(path))
+        if export.window is not None and is_over and not _has_work(export):
+            raise nothing_in(export.window, path)
         ranges = until(found, _as_int(ops["end_ns"].max()))
         payloads = read_payloads(export, ranges, labels, anomalies)
         nccl_ops = read_nccl_trace(ranges, labels, anomalies)
@@ -129,8 +127,8 @@ def _ranges(
     anomalies: Counter[str],
     *,
     everything: bool,
-) -> tuple[Frame[Labels], tuple[int, ...], pl.DataFrame]:
-    """Labels, the threads that have ranges, and those that are wanted, in order; what else was read is given up."""
+) -> tuple[Frame[Labels], tuple[int, ...], pl.DataFrame, bool]:
+    """Labels, threads with ranges, wanted ranges in order, whether none happened; what else was read is given up."""
     events = read_events(export, anomalies)
     told = speaking(events.labels)
     kept = None if everything else pl.concat([told, events.labels.filter(_of_transports())["label_id"]])
@@ -139,13 +137,13 @@ def _ranges(
         events.labels,
         events.owners,
         in_order(events, read_carried(export, events, kept), told, kept, ends, anomalies),
+        not events.happened_since(None if export.window is None else export.window.start_ns),
     )
 
 
-def _nothing_in(window: Window, path: Path, known: tuple[int, int] | None) -> InputError:
-    """That nothing happened in the time that was asked for, and when something did."""
-    when = "it has no events at all" if known is None else f"its events lie within {Window(*known).shown}"
-    return InputError(f"{path.name}: nothing was recorded in {window.shown}; {when}.", "Ask for a part of that.")
+def _has_work(export: Export) -> bool:
+    """Whether any work of a GPU or call of UCX lies in the window, of those too that no stage asked for."""
+    return any(export.read(spec, limit=1).height for spec in (*schema.LAUNCHED, schema.UCP_SUBMIT, schema.UCP_PROGRESS))
 
 
 def _of_transports() -> pl.Expr:

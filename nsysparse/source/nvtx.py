@@ -44,6 +44,11 @@ class Events:
         """Global ids of the threads that have ranges or marks, in order; others only close ranges."""
         return tuple(np.sort(self.threads[self.rows["thread"].unique().to_numpy()]).tolist())
 
+    def happened_since(self, start_ns: int | None) -> bool:
+        """Whether anything but marks from before that time is there: those are read of all of a recording."""
+        before = pl.lit(value=False) if start_ns is None else pl.col("start_ns") < start_ns
+        return not self.rows.select((before & (pl.col("event_type") == schema.NVTX_MARK)).all()).item()
+
     @property
     def last_ns(self) -> int:
         """The latest instant of any event; 0 without events."""

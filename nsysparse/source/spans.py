@@ -10,6 +10,7 @@ import polars as pl
 from nsysparse.source import schema
 from nsysparse.source.anchor import read_anchor
 from nsysparse.source.export import Access, Export
+from nsysparse.source.extent import nothing_in
 from nsysparse.source.launched import Launched, read_launched
 from nsysparse.source.nvtx import read_events
 from nsysparse.source.ranges import lanes_in_order, until
@@ -47,6 +48,8 @@ def read_spans(path: Path, access: Access | None = None) -> Spans:
         recorded = duration if isinstance(duration, int) else 0
         launched = read_launched(export)
         events = read_events(export, Counter())
+        if export.window is not None and events.rows.is_empty() and launched.last_ns is None:
+            raise nothing_in(export.window, path)
     # Payloads only tell apart what is equal in all that is in a row here.
     lanes = lanes_in_order(events, _NOTHING_SAID, (max(recorded, events.last_ns), recorded or None))
     last_ns = launched.last_ns or 0

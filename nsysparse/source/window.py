@@ -31,7 +31,8 @@ class Window:
     def overlaps(self) -> pl.Expr:
         """Whether an interval of the trace's own clock lies at least partly within, for `start_ns` and `end_ns`."""
         low, high = self.stored(0)
-        return (pl.col("start_ns") < high) & (pl.col("end_ns") > low)
+        # What takes no time at the first instant is within: of two parts that adjoin, one has it.
+        return (pl.col("start_ns") < high) & ((pl.col("end_ns") > low) | (pl.col("start_ns") >= low))
 
     def stored(self, shift_ns: int) -> tuple[int, int]:
         """The window in the times that a file holds, which an export shifted; as far as 64 bits reach."""

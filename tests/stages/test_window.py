@@ -6,9 +6,11 @@ import polars as pl
 import pytest
 
 from nsysparse.api.reading import read
+from nsysparse.errors import InputError
 from nsysparse.presets.loader import load
 from nsysparse.source.export import PAGES, SQL, Access
 from nsysparse.source.extract import read_trace
+from nsysparse.source.spans import read_spans
 from nsysparse.source.window import Window
 from nsysparse.testing import TraceBuilder
 
@@ -51,6 +53,24 @@ def test_ranges_that_overlap_are_read(
     assert named.sort("start_ns")["name"].to_list() == [f"model.layers.{step}" for step in steps]
 
 
+@pytest.mark.parametrize("reader", [PAGES, SQL])
+@pytest.mark.parametrize(("start", "end", "found"), [(None, 500, 0), (500, 501, 1), (501, None, 0)])
+def test_what_takes_no_time_is_in_one_of_two_parts_that_adjoin(
+    tmp_path: Path, reader: str, start: int | None, end: int | None, found: int
+) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "NVIDIA H100 80GB HBM3"})
+    process = builder.process(pid=7)
+    thread = process.thread(tid=7)
+    thread.push_pop("model.layers.0", 500, 500)
+    process.kernel("gemm", 500, 500, launch=thread.launch(400, 450))
+    for outside in (100, 900):  # so that both parts have something
+        thread.push_pop("outside", outside, outside + 50)
+    path = builder.write(tmp_path / "a.sqlite")
+    trace = read_trace(path, "a", all_gpu_work=True, access=Access(reader, Window(start, end)))
+    named = trace.ranges.join(trace.labels, on="label_id").filter(pl.col("name") == "model.layers.0")
+    assert (named.height, trace.gpu_ops.height) == (found, found)
+
+
 def test_work_within_has_its_launch_from_before(tmp_path: Path) -> None:
     access = Access(window=Window(2_450, 2_500))
     trace = read_trace(a_run(tmp_path / "a.sqlite"), "a", all_gpu_work=False, access=access)
@@ -67,6 +87,21 @@ def test_marks_from_before_say_what_a_process_is_and_announce_nothing(tmp_path: 
     assert len(trace.threads) == 1
 
 
+@pytest.mark.parametrize("reader", [PAGES, SQL])
+def test_marks_from_before_are_nothing_that_happened(tmp_path: Path, reader: str) -> None:
+    builder = TraceBuilder(schema="3.25", gpus={0: "NVIDIA H100 80GB HBM3"})
+    process = builder.process(pid=7)
+    thread = process.thread(tid=7)
+    thread.mark("kv_role role=prefill", 10)
+    process.kernel("gemm", 500, 600, launch=thread.launch(400, 450))
+    path = builder.write(tmp_path / "a.sqlite")
+    with pytest.raises(InputError, match=r"nothing was recorded in 0\.0007ms\.\.; its events lie within"):
+        read_trace(path, "a", all_gpu_work=False, access=Access(reader, Window(700, None)))
+    # A kernel did happen, though nobody asks for one that is not NCCL's.
+    trace = read_trace(path, "a", all_gpu_work=False, access=Access(reader, Window(550, None)))
+    assert trace.gpu_ops.is_empty()
+
+
 @pytest.mark.parametrize(
     ("start", "end", "shown"),
     [(1_500_000_000, 2_250_500_000, "1500ms..2250.5ms"), (None, 1, "..0.000001ms"), (0, None, "0ms..")],
@@ -78,3 +113,8 @@ def test_a_window_is_shown_as_it_is_asked_for(start: int | None, end: int | None
 def test_a_shifted_export_has_the_same_window() -> None:
     assert Window(5, 10).stored(EPOCH) == (EPOCH + 5, EPOCH + 10)
     assert Window(None, 2**62).stored(2**62) == (-(2**63 - 1), 2**63 - 1)
+
+
+def test_projecting_a_time_in_which_nothing_happened_says_when_something_did(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing was recorded in 1ms\.\.2ms; its events lie within"):
+        read_spans(a_run(tmp_path / "a.sqlite"), Access(window=Window(1_000_000, 2_000_000)))
