@@ -48,8 +48,9 @@ def read_spans(path: Path, access: Access | None = None) -> Spans:
         recorded = duration if isinstance(duration, int) else 0
         launched = read_launched(export)
         events = read_events(export, Counter())
-        if export.window is not None and events.rows.is_empty() and launched.last_ns is None:
-            raise nothing_in(export.window, path)
+        window = export.window
+        if window is not None and launched.last_ns is None and not events.happened_since(window.start_ns):
+            raise nothing_in(window, path)
     # Payloads only tell apart what is equal in all that is in a row here.
     lanes = lanes_in_order(events, _NOTHING_SAID, (max(recorded, events.last_ns), recorded or None))
     last_ns = launched.last_ns or 0
