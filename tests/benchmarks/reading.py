@@ -37,6 +37,11 @@ def sums_of(batch: Batch) -> tuple[int, int]:
     return batch.height, int(lasted[batch.known("start_ns", "end_ns")].sum())
 
 
+def sums_of_frame(frame: pl.DataFrame) -> tuple[int, int]:
+    """The same of a frame."""
+    return frame.height, int((frame["end_ns"] - frame["start_ns"]).sum())
+
+
 def added(parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
     """The sums of a table from those of its batches."""
     rows, totals = zip((0, 0), *parts, strict=True)
@@ -97,7 +102,7 @@ def alchemised(path: Path, spec: TableSpec) -> Iterator[pl.DataFrame]:
 
 def by_sqlalchemy(path: Path) -> Sums:
     """Read through SQLAlchemy."""
-    return [added(map(sums_of, alchemised(path, spec))) for spec in SPECS]
+    return [added(map(sums_of_frame, alchemised(path, spec))) for spec in SPECS]
 
 
 def verify(path: Path, *, rows: bool) -> None:
