@@ -89,6 +89,15 @@ def test_half_a_frame_replaces_nothing(chosen: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+@pytest.fixture
+def _heeding_ctrl_c() -> Iterator[None]:
+    """A shell that starts tests in the background has them ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_heeding_ctrl_c")
 @pytest.mark.parametrize("chosen", FORMATS)
 def test_ctrl_c_leaves_nothing(chosen: str, tmp_path: Path) -> None:
     """Polars notices it beside Python, and one of both would come while the other is cleaned up after."""
