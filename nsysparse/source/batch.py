@@ -53,15 +53,10 @@ class Batch:
         for name in names:
             column = self._columns.get(name)
             if column is None:
-                found[:] = self.types[name] is pl.Boolean  # whether there is a value has one everywhere: there is none
+                found &= self.types[name] is pl.Boolean  # whether there is a value is known everywhere: there is none
             elif column.valid is not None:
                 found &= column.valid
         return found
-
-    def has_gaps(self, name: str) -> bool:
-        """Whether a row may have no value in a column."""
-        column = self._columns.get(name)
-        return column is None or column.valid is not None
 
     def only(self, rows: Flags) -> "Batch":
         """Those of the rows."""

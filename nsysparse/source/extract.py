@@ -77,14 +77,14 @@ def read_trace(
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
         labels, threads, found, is_over = _ranges(export, speaking, _as_int(duration), anomalies, everything=all_ranges)
         local = all_gpu_work or local_copies(labels)
-        noted = Noted(export)
+        noted, has_steps = Noted(export), steps(labels)
         ops = read_gpu_ops(
             export,
             trace_id,
             anomalies,
             everything=all_gpu_work,
             local_copies=local,
-            noting=None if steps(labels) else noted,
+            noting=None if has_steps else noted,
         )
         if export.window is not None and is_over and not _has_work(export):
             raise nothing_in(export.window, path)
@@ -93,7 +93,7 @@ def read_trace(
         nccl_ops = read_nccl_trace(ranges, labels, anomalies)
         nodes = read_graph_nodes(export, labels, ops, anomalies)
         typed = Ranges.validate(ranges.select(Ranges.column_names()))
-        work = read_work(export, trace_id) if steps(labels) else Work.create_empty()
+        work = read_work(export, trace_id) if has_steps else Work.create_empty()
         return Trace(
             trace_id=trace_id,
             file=shown_name(path.name),

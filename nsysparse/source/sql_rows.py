@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from nsysparse.errors import InputError
-from nsysparse.source.batch import Batch
+from nsysparse.source.batch import Batch, Types
 from nsysparse.source.open import readable
 from nsysparse.source.scan import Codes, Keep, Reduced
 from nsysparse.source.schema import ROW, TableSpec
@@ -18,8 +18,6 @@ from nsysparse.source.sql import Piece, quoted
 BATCH_ROWS = 65_536
 _ROWS_PER_QUERY = 10_000
 _ROWID_NAMES = ("rowid", "_rowid_", "oid")
-
-Types = Mapping[str, type[pl.DataType]]
 
 
 class SqlRows:
