@@ -88,6 +88,8 @@ def read_trace(
         )
         if export.window is not None and is_over and not _has_work(export):
             raise nothing_in(export.window, path)
+        if export.window is not None:
+            anomalies["part-of-the-time"] += 1
         ranges = until(found, _as_int(ops["end_ns"].max()))
         payloads = read_payloads(export, ranges, labels, anomalies)
         nccl_ops = read_nccl_trace(ranges, labels, anomalies)

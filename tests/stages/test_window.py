@@ -118,3 +118,9 @@ def test_a_shifted_export_has_the_same_window() -> None:
 def test_projecting_a_time_in_which_nothing_happened_says_when_something_did(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nothing was recorded in 1ms\.\.2ms; its events lie within"):
         read_spans(a_run(tmp_path / "a.sqlite"), Access(window=Window(1_000_000, 2_000_000)))
+
+
+@pytest.mark.parametrize(("window", "warned"), [(Window(2_000, 3_000), 1), (None, 0)])
+def test_totals_of_a_part_are_said_to_be_such(tmp_path: Path, window: Window | None, warned: int) -> None:
+    trace = read_trace(a_run(tmp_path / "a.sqlite"), "a", all_gpu_work=False, access=Access(window=window))
+    assert trace.anomalies["part-of-the-time"] == warned
