@@ -75,8 +75,8 @@ MESSAGES = {
     " --normalize-request '^(.*)-[0-9a-f]{8}$' makes them one",
     "normaliser-changes-nothing": "traces of which --normalize-request changes no request id: the pattern does not"
     " match them",
-    "part-of-the-time": "traces of which only a part of the time was read (--time-range): totals are of what overlaps it,"
-    " and what began before it may be missing",
+    "part-of-the-time": "traces of which only a part of the time was read (--time-range): totals are of what overlaps"
+    " it, and what began before it may be missing",
     "presets-find-nothing": "preset files, or the pattern of --request-pattern, that know no range of any trace:"
     " `nsysparse presets check FILE TRACE` shows what they find",
     "order-and-request-differ": "sends whose request is one by their order and another by the only one in flight: they"
