@@ -7,22 +7,22 @@ transfers are set against compute as one, and the result is shared as their time
 
 import polars as pl
 
-from nsysparse.frames import GROUP, device_key
-from nsysparse.intervals import Ints, coverage, groups_in_order, reach_before
+from nsysparse.frames import GROUP, OF_DEVICE, device_key
+from nsysparse.instants import Busy
+from nsysparse.intervals import groups_in_order, reach_before
 from nsysparse.sharing import divide
 from nsysparse.wire import MIN_DURATION, WINDOW
 
 _COLUMNS = ("overlapped_ns", "exposed_wire_ns", "exposed_wait_ns")
 
 
-def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.DataFrame) -> pl.DataFrame:
+def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: Busy) -> pl.DataFrame:
     """Add `overlapped_ns`, `exposed_wire_ns` and `exposed_wait_ns`.
 
     Args:
         transfers: With wire times.
         present: Their `windows`.
-        compute: `trace_id`, `device`, `start_ns`, `end_ns`: when compute ran, merged, for every device of a trace whose
-            kernels were recorded (an interval of no length where none ran).
+        compute: When compute ran, for every device of a trace whose kernels were recorded.
 
     Returns:
         The same rows in the same order. Null without a device, without recorded kernels and for copies with pauses; the
@@ -43,7 +43,8 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
         wire=pl.when(pl.col("wire_ns").is_not_null().all()).then(pl.col("wire_ns").sum()),
         basis=pl.col("wire_basis").first(),
     )
-    known = units.join(_devices(compute), on=["trace_id", "device"], how="semi")
+    recorded = pl.DataFrame(list(compute), schema=dict.fromkeys(OF_DEVICE, pl.String), orient="row")
+    known = units.join(recorded, on=OF_DEVICE, how="semi")
     whole = _covered(known, compute)
     parts = wire_parts(known, present)
     on_wire = _covered(parts, compute).group_by("trace_id", "unit").agg(hidden_wire=pl.col("hidden").sum())
@@ -65,10 +66,6 @@ def with_exposure(transfers: pl.DataFrame, present: pl.DataFrame, compute: pl.Da
         .select("trace_id", "unit", "hidden", "hidden_wire")
     )
     return _shared(transfers, timed.join(facts, on=["trace_id", "unit"]))
-
-
-def _devices(compute: pl.DataFrame) -> pl.DataFrame:
-    return compute.select("trace_id", "device").unique().cast(pl.String)
 
 
 def wire_parts(units: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
@@ -105,16 +102,11 @@ def _merged(present: pl.DataFrame) -> pl.DataFrame:
     return parts.agg(pl.col(*GROUP, "start_ns").first(), pl.col("end_ns").max()).drop("part")
 
 
-def _covered(spans: pl.DataFrame, compute: pl.DataFrame) -> pl.DataFrame:
+def _covered(spans: pl.DataFrame, compute: Busy) -> pl.DataFrame:
     """Add `hidden`: for how long compute ran on the device during each span."""
-    busy = dict(compute.group_by("trace_id", "device"))
     found = [spans.clear().with_columns(hidden=pl.lit(0, dtype=pl.Int64))]
-    for key, part in spans.group_by("trace_id", "device", maintain_order=True):
-        rows = busy[key].sort("start_ns")
-        starts, ends = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
-        hidden: Ints = coverage(starts, ends, part["end_ns"].to_numpy()) - coverage(
-            starts, ends, part["start_ns"].to_numpy()
-        )
+    for (trace, device), part in spans.group_by(OF_DEVICE, maintain_order=True):
+        hidden = compute[str(trace), str(device)].within(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
         found.append(part.with_columns(hidden=pl.Series(hidden, dtype=pl.Int64)))
     return pl.concat(found)
 

@@ -4,6 +4,7 @@ import polars as pl
 
 from nsysparse.exchanges import as_timed, exchanges
 from nsysparse.exposure import with_exposure
+from nsysparse.instants import Busy
 from nsysparse.wire import windows, with_wire
 
 TIMES = (
@@ -12,12 +13,12 @@ TIMES = (
 )  # fmt: skip
 
 
-def with_times(transfers: pl.DataFrame, compute: pl.DataFrame) -> pl.DataFrame:
+def with_times(transfers: pl.DataFrame, compute: Busy) -> pl.DataFrame:
     """Add the columns `TIMES` to paired transfers with their shares of time.
 
     Args:
         transfers: Of all traces.
-        compute: Columns of `Compute`, of all traces.
+        compute: When compute ran, of all traces whose kernels were recorded.
 
     Returns:
         The same rows in the same order.

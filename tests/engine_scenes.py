@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from nsysparse.api import study_traces
+from nsysparse.api.part import computed
 from nsysparse.clocks import Clocks
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured, select
@@ -138,7 +139,7 @@ def known(paths: Sequence[Path], clocks: Clocks = APART) -> tuple[Measured, Jour
         steps=study.engine.steps,
         held=study.engine.held,
         work=pl.concat([trace.work for trace in study.traces]),
-        compute=pl.concat([trace.compute for trace in study.traces]),
+        compute=computed(study.traces),
         clocks=clocks,
         spans=spans(study.engine),
         convention=None,

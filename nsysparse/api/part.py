@@ -5,6 +5,7 @@ that count through the whole run begin at 0 in each part; `study` shifts them wh
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from nsysparse.api.options import Options
 from nsysparse.api.reading import access_of, announcements, find_standing, normalised, numbering, read
 from nsysparse.arrivals import arrivals
 from nsysparse.attribution import annotate
-from nsysparse.metrics.devices import OF_DEVICE, placed
-from nsysparse.metrics.instants import Instants
+from nsysparse.frames import OF_DEVICE
+from nsysparse.instants import Busy, Instants
+from nsysparse.metrics.devices import placed
 from nsysparse.presets.loader import Preset
 from nsysparse.purpose import communicators_with_collectives, with_purpose
 from nsysparse.roles import process_roles, trace_role, with_role
@@ -68,7 +70,7 @@ class Part:
         steps: Its steps, `step_id` from 0.
         held: Which requests they hold.
         arrivals: When requests came to it.
-        compute: When compute ran, columns of `Compute`.
+        compute: When compute ran.
         work: Columns of `Work`, as far as `_asked_later` keeps them.
         counters: Columns of `Counters`.
         heard: Name and convention of the presets that are active in it.
@@ -86,7 +88,7 @@ class Part:
     steps: pl.DataFrame
     held: pl.DataFrame
     arrivals: pl.DataFrame
-    compute: pl.DataFrame
+    compute: Busy
     work: pl.DataFrame
     counters: pl.DataFrame
     heard: tuple[tuple[str, str | None], ...]
@@ -135,6 +137,11 @@ def read_part(task: Task) -> Part:
         anomalies=anomalies + trace.anomalies,
         mark=None if task.is_alone else _mark(trace),
     )
+
+
+def computed(parts: Iterable[Part]) -> Busy:
+    """When compute ran on the devices of all traces."""
+    return {device: ran for part in parts for device, ran in part.compute.items()}
 
 
 def _facts(trace: Trace, role: tuple[str | None, str | None]) -> TraceFacts:

@@ -16,7 +16,7 @@ from nsysparse.analysis import (
     Setting,
 )
 from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, silent
-from nsysparse.api.part import Part
+from nsysparse.api.part import Part, computed
 from nsysparse.api.study import Study, study_traces
 from nsysparse.catalog.entries import Model
 from nsysparse.catalog.loader import find_model, shown_model
@@ -99,7 +99,7 @@ def _journeys(study: Study, threshold: float) -> Journeys:
         steps=study.engine.steps,
         held=study.engine.held,
         work=pl.concat([trace.work for trace in study.traces]),
-        compute=pl.concat([trace.compute for trace in study.traces]),
+        compute=computed(study.traces),
         clocks=study.clocks,
         spans=spans(study.engine),
         convention=convention if isinstance(convention, str) else None,

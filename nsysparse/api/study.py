@@ -11,7 +11,7 @@ from nsysparse.analysis import (
     Setting,
 )
 from nsysparse.api.options import AFTER_READING, Options, Progress, Stage, check, roles_by_trace, silent, trace_ids
-from nsysparse.api.part import Mark, Part, Task, read_part
+from nsysparse.api.part import Mark, Part, Task, computed, read_part
 from nsysparse.api.reading import merged
 from nsysparse.api.running import read_all
 from nsysparse.arrivals import emitting
@@ -86,8 +86,7 @@ def study_traces(paths: Sequence[Path], options: Options | None = None, progress
         for transfers, part in zip(transfers_of, parts, strict=True)
     ]
     paired = share_time(pair(pl.concat(ordered), anomalies))
-    compute = pl.concat([part.compute for part in parts])
-    paired = agree_between_sides(with_times(paired, compute), anomalies)
+    paired = agree_between_sides(with_times(paired, computed(parts)), anomalies)
     if asked.overlap:
         told = [by_overlap(paired.filter(trace_id=part.trace_id), part.scopes, anomalies) for part in parts]
         paired = paired.select("transfer_id").join(pl.concat(told), on="transfer_id", maintain_order="left")

@@ -10,11 +10,10 @@ tools get; `ids` takes global ids apart, `schema` checks.
 
 from nsysparse.frames.engine import Paths, StepRequests, Steps, Work
 from nsysparse.frames.exported import NvtxRanges, Scopes, exported_gpu_ops, exported_scopes, exported_transfers
-from nsysparse.frames.found import GROUP, Exchanges, Found, Shares, Transfers, found_frame
+from nsysparse.frames.found import GROUP, OF_DEVICE, Exchanges, Found, Shares, Transfers, found_frame
 from nsysparse.frames.ids import THREAD_BITS, device_key, pid, thread_process, tid
 from nsysparse.frames.recorded import (
     STYLES,
-    Compute,
     Counters,
     GpuOps,
     GraphNodes,
@@ -28,9 +27,9 @@ from nsysparse.frames.schema import Frame, Schema
 
 __all__ = [
     "GROUP",
+    "OF_DEVICE",
     "STYLES",
     "THREAD_BITS",
-    "Compute",
     "Counters",
     "Exchanges",
     "Found",

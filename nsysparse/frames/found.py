@@ -6,6 +6,7 @@ from nsysparse.frames.ids import OfTrace
 from nsysparse.frames.schema import Column, Frame, Schema
 
 GROUP = ["trace_id", "group_key"]
+OF_DEVICE = ["trace_id", "device"]
 """What transfers that share kernels have in common."""
 
 

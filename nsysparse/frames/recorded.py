@@ -110,18 +110,6 @@ class GpuOps(OfTrace):
     grid_x = Column(pl.Int64, nullable=True, about="blocks of a kernel; for NCCL's, its channels")
 
 
-class Compute(Schema):
-    """When compute ran on each device: kernels that are not NCCL's, and CUDA graphs recorded whole; merged.
-
-    There can be ten million intervals, of few devices.
-    """
-
-    trace_id = Column(pl.Categorical, nullable=False, about="the input, as in other frames")
-    device = Column(pl.Categorical, nullable=False, about="the device, as `device_key` names it")
-    start_ns = Column(pl.Int64, nullable=False, about="first instant, on the clock of its own trace")
-    end_ns = Column(pl.Int64, nullable=False, about="first instant after it")
-
-
 class GraphNodes(Schema):
     """Nodes of CUDA graphs, with the making of the node that each is a clone of in the end (or is itself)."""
 

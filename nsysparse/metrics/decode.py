@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from nsysparse.analysis import DECODE, DecodeDevice
-from nsysparse.frames import device_key
-from nsysparse.metrics.devices import OF_DEVICE, Device, coming, compute_of, devices, named, placed
+from nsysparse.frames import OF_DEVICE, device_key
+from nsysparse.instants import Instants
+from nsysparse.metrics.devices import Device, coming, devices, named, placed
 from nsysparse.metrics.idle import idle
-from nsysparse.metrics.instants import Instants
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.lives import lives
 from nsysparse.metrics.measured import Measured
@@ -35,7 +35,6 @@ def decode_devices(measured: Measured, journeys: Journeys) -> tuple[DecodeDevice
     """
     steps = placed(journeys.steps.filter(phase=DECODE), journeys.work)
     of_device = _by_device(steps)
-    busy = compute_of(journeys.compute)
     work = _by_device(journeys.work.select(*OF_DEVICE, "start_ns", "end_ns", "is_compute", "shape"))
     comes = coming(measured).select("transfer_id", "trace_id", "place", "start_ns", "end_ns")
     known = named(measured, "request_id").drop_nulls("request_id")
@@ -45,7 +44,7 @@ def decode_devices(measured: Measured, journeys: Journeys) -> tuple[DecodeDevice
     for device, basis in _chosen(measured, journeys, steps):
         key = (device.trace_id, device.key)
         mine = of_device.get(key, steps.clear())
-        compute = busy.get(key)
+        compute = journeys.compute.get(key)
         window = _window(mine, compute)
         if window is None or compute is None:
             continue

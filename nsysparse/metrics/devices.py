@@ -6,13 +6,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from nsysparse.analysis import DECODE, PREFILL
-from nsysparse.frames import device_key, pid
+from nsysparse.frames import OF_DEVICE, device_key, pid
 from nsysparse.intervals import run_extremes
-from nsysparse.metrics.instants import Instants
 from nsysparse.metrics.measured import Measured
 from nsysparse.sides import acts_as, other_side
-
-OF_DEVICE = ["trace_id", "device"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +100,6 @@ def _spread(steps: pl.DataFrame, work: pl.DataFrame) -> Iterator[pl.DataFrame]:
             start_ns=pl.max_horizontal("start_ns", pl.Series(low)),
             end_ns=pl.min_horizontal("end_ns", pl.Series(high)),
         ).filter(pl.Series(stop > first) & (pl.col("end_ns") > pl.col("start_ns")))
-
-
-def compute_of(compute: pl.DataFrame) -> dict[tuple[str, str], Instants]:
-    """When compute of any process ran on each device of a trace: a device without any has no instant.
-
-    Args:
-        compute: Columns of `Compute`.
-    """
-    parts = compute.partition_by(OF_DEVICE, as_dict=True)
-    return {(str(trace), str(device)): Instants.covered(rows) for (trace, device), rows in parts.items()}
 
 
 def coming(measured: Measured) -> pl.DataFrame:

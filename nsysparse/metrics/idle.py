@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from nsysparse.metrics.instants import Instants
+from nsysparse.instants import Instants
 from nsysparse.metrics.lives import KV_READY, NO_REQUEST, STATES, TRANSFER, UNKNOWN, Lives
 
 

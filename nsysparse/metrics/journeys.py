@@ -7,6 +7,7 @@ import polars as pl
 
 from nsysparse.analysis import Request
 from nsysparse.clocks import Clocks
+from nsysparse.instants import Busy
 from nsysparse.metrics.attempts import attempts
 from nsysparse.metrics.cut import cut_or, edges
 from nsysparse.metrics.measured import Measured
@@ -25,7 +26,7 @@ class Journeys:
         steps: Columns of `Steps`.
         held: Columns of `StepRequests`.
         work: Columns of `Work`.
-        compute: Columns of `Compute`.
+        compute: When compute ran.
         clocks: Of all traces.
         spans: From when to when things happened in each of them, on its own clock.
         convention: Which side emits the first token; None where it is not known.
@@ -38,7 +39,7 @@ class Journeys:
     steps: pl.DataFrame
     held: pl.DataFrame
     work: pl.DataFrame
-    compute: pl.DataFrame
+    compute: Busy
     clocks: Clocks
     spans: Mapping[str, tuple[int, int]]
     convention: str | None

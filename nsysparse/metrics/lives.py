@@ -6,8 +6,8 @@ import polars as pl
 
 from nsysparse.alignment import CLOCK_SLACK_NS
 from nsysparse.analysis import DECODE, PREFILL
+from nsysparse.instants import EARLIEST, LATEST, Instants
 from nsysparse.metrics.devices import Device
-from nsysparse.metrics.instants import EARLIEST, LATEST, Instants
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.on_clock import doubtful
 

@@ -12,7 +12,8 @@ import polars as pl
 from nsysparse.analysis import DECODE, PREFILL
 from nsysparse.exchanges import as_timed
 from nsysparse.exposure import wire_parts
-from nsysparse.metrics.devices import OF_DEVICE, devices, placed
+from nsysparse.frames import OF_DEVICE
+from nsysparse.metrics.devices import devices, placed
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured
 from nsysparse.sides import acts_as
@@ -83,11 +84,10 @@ def computing(measured: Measured, journeys: Journeys, drawn: pl.DataFrame) -> It
     steps = drawn.filter(pl.col("lane") == "steps").select("trace_id", "gpu").unique()
     stepful = set(steps.iter_rows())
     names = {(trace, device): gpu for trace, device, gpu in _names(measured, journeys).iter_rows()}
-    for (trace, device), rows in journeys.compute.partition_by(OF_DEVICE, as_dict=True).items():
-        ran = rows.select("start_ns", "end_ns").filter(pl.col("end_ns") > pl.col("start_ns"))
+    for (trace, device), ran in journeys.compute.items():
         gpu = names.get((trace, device))
-        if gpu is not None and ran.height and (trace, gpu) not in stepful:
-            yield Computing(str(trace), gpu, ran)
+        if gpu is not None and len(ran.starts) and (trace, gpu) not in stepful:
+            yield Computing(trace, gpu, pl.DataFrame({"start_ns": ran.starts, "end_ns": ran.ends}))
 
 
 def _names(measured: Measured, journeys: Journeys) -> pl.DataFrame:

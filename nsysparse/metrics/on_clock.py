@@ -3,7 +3,7 @@
 import polars as pl
 
 from nsysparse.clocks import Clocks
-from nsysparse.metrics.instants import EARLIEST, Instants
+from nsysparse.instants import EARLIEST, Instants
 
 EVENTS = (
     "arrival",

@@ -3,7 +3,7 @@
 import polars as pl
 
 from nsysparse.analysis import Distribution
-from nsysparse.metrics.instants import Instants
+from nsysparse.instants import Instants
 from nsysparse.metrics.measured import distribution
 from nsysparse.units import NS_PER_MS
 

@@ -6,8 +6,9 @@ import polars as pl
 
 from nsysparse.analysis import PREFILL, Distribution, PrefillDevice, PrefillLayer
 from nsysparse.apportion import apportioned
-from nsysparse.metrics.devices import OF_DEVICE, compute_of, devices, going, named, placed
-from nsysparse.metrics.instants import Instants
+from nsysparse.frames import OF_DEVICE
+from nsysparse.instants import Instants
+from nsysparse.metrics.devices import devices, going, named, placed
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import Measured, distribution
 from nsysparse.units import NS_PER_MS
@@ -28,18 +29,17 @@ def prefill_devices(measured: Measured, journeys: Journeys) -> tuple[PrefillDevi
     """
     steps = placed(journeys.steps.filter(phase=PREFILL), journeys.work)
     of_device = steps.partition_by(OF_DEVICE, as_dict=True)
-    busy = compute_of(journeys.compute)
     sends = going(measured)
     layers, requests = named(measured, "layer"), named(measured, "request_id").drop_nulls()
     found = []
     for device in devices(measured.transfers, journeys.work):
         key = (device.trace_id, device.key)
         mine = sends.filter(trace_id=device.trace_id, place=device.gpu)
-        if key not in of_device or key not in busy or mine.is_empty():
+        if key not in of_device or key not in journeys.compute or mine.is_empty():
             continue
         step = Instants.covered(of_device[key])
         sending = Instants.covered(mine)
-        exposed = sending.without(busy[key])
+        exposed = sending.without(journeys.compute[key])
         stall = exposed.both(step).length
         found.append(
             PrefillDevice(

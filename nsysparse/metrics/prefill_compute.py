@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
 import polars as pl
 
 from nsysparse.analysis import PREFILL
-from nsysparse.intervals import coverage, merge
+from nsysparse.instants import Instants
 from nsysparse.metrics.journeys import Journeys
 
 
@@ -109,8 +108,7 @@ def _computed(journeys: Journeys, last: pl.DataFrame) -> dict[int, int]:
     found: dict[int, int] = {}
     devices = last.filter("is_projected").drop_nulls("device").unique("step_id", maintain_order=True)
     for (trace, device), rows in devices.group_by("trace_id", "device", maintain_order=True):
-        ran = journeys.compute.filter(trace_id=trace, device=device)
-        merged = merge(ran["start_ns"].to_numpy(), ran["end_ns"].to_numpy())
-        spans = [coverage(*merged, rows[name].to_numpy()) for name in ("start_ns", "end_ns")]
-        found |= dict(zip(rows["step_id"], np.subtract(spans[1], spans[0]).tolist(), strict=True))
+        ran = journeys.compute.get((str(trace), str(device)), Instants.never())
+        within = ran.within(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
+        found |= dict(zip(rows["step_id"], within.tolist(), strict=True))
     return found

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from nsysparse.frames import THREAD_BITS, Compute, Frame, device_key
+from nsysparse.frames import THREAD_BITS, device_key
+from nsysparse.instants import Busy, Instants
 from nsysparse.intervals import Ints, merge
 from nsysparse.source import schema
 from nsysparse.source.batch import Batch
@@ -21,9 +22,7 @@ _HALF = 32  # bits of one of two numbers
 _NOBODY = 1 << 62  # no process has this number: they have 40 bits
 
 
-def read_compute(
-    export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame, noted: "Noted"
-) -> Frame[Compute]:
+def read_compute(export: Export, trace_id: str, ops: pl.DataFrame, work: pl.DataFrame, noted: "Noted") -> Busy:
     """When compute ran on every device on which something of `ops` or `work` did.
 
     Args:
@@ -42,25 +41,21 @@ def read_compute(
             for (device,), lane in work.filter("is_compute").group_by("device")
         }
     elif ops.is_empty() or not export.has(schema.KERNEL):
-        return Compute.create_empty()
+        return {}
     else:
         ran = noted.by_device(export)
-    # A device without compute has an interval of no length: nothing is hidden there, which is not the same as unknown.
+    # On a device without compute nothing is hidden, which is not the same as unknown.
     idle = pl.concat([ops.select(device=device_key()), work.select("device")]).unique()["device"].to_list()
-    parts = [_rows(trace_id, device, ran.get(device, [])) for device in sorted({*idle, *ran})]
-    return Compute.validate(pl.concat([Compute.create_empty(), *parts]))
+    return {(trace_id, device): _joined(ran.get(device, [])) for device in sorted({*idle, *ran})}
 
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 Intervals = tuple[Ints, Ints]
 
 
-def _rows(trace_id: str, device: str, parts: Sequence[Intervals]) -> pl.DataFrame:
-    """All intervals of a device, merged, after one of no length."""
-    starts, ends = merge(*(np.concatenate([_NONE, *(each[edge] for each in parts)]) for edge in (0, 1)))
-    names = {name: pl.lit(text).cast(pl.Categorical) for name, text in (("trace_id", trace_id), ("device", device))}
-    times = {name: np.concatenate([[0], values]) for name, values in (("start_ns", starts), ("end_ns", ends))}
-    return pl.DataFrame(times).sort("start_ns", "end_ns").select(**names, start_ns="start_ns", end_ns="end_ns")
+def _joined(parts: Sequence[Intervals]) -> Instants:
+    """What any of the intervals of a device covers."""
+    return Instants.of(*(np.concatenate([_NONE, *(each[edge] for each in parts)]) for edge in (0, 1)))
 
 
 class Noted:

@@ -5,7 +5,9 @@ Nothing relies on the order of rows in the file: newer exporters promise none.
 
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -75,22 +77,24 @@ def read_trace(
         anchor = read_anchor(export, metadata)
         export.shift_ns = anchor.shift_ns
         duration = export.read(schema.ANALYSIS)["duration_ns"].max()
-        labels, threads, found, is_over = _ranges(export, speaking, _as_int(duration), anomalies, everything=all_ranges)
-        local = all_gpu_work or local_copies(labels)
-        noted, has_steps = Noted(export), steps(labels)
-        ops = read_gpu_ops(
-            export,
-            trace_id,
-            anomalies,
-            everything=all_gpu_work,
-            local_copies=local,
-            noting=None if has_steps else noted,
-        )
-        if export.window is not None and is_over and not _has_work(export):
+        with ThreadPoolExecutor(1, thread_name_prefix="ranges") as beside:
+            found = _ranges(export, speaking, _as_int(duration), anomalies, beside, everything=all_ranges)
+            labels = found.labels
+            noted, has_steps = Noted(export), steps(labels)
+            ops = read_gpu_ops(
+                export,
+                trace_id,
+                anomalies,
+                everything=all_gpu_work,
+                local_copies=all_gpu_work or local_copies(labels),
+                noting=None if has_steps else noted,
+            )
+            ranges = until(found.ordered.result(), _as_int(ops["end_ns"].max()))
+        anomalies.update(found.odd)
+        if export.window is not None and found.is_over and not _has_work(export):
             raise nothing_in(export.window, path)
         if export.window is not None:
             anomalies["part-of-the-time"] += 1
-        ranges = until(found, _as_int(ops["end_ns"].max()))
         payloads = read_payloads(export, ranges, labels, anomalies)
         nccl_ops = read_nccl_trace(ranges, labels, anomalies)
         nodes = read_graph_nodes(export, labels, ops, anomalies)
@@ -117,9 +121,27 @@ def read_trace(
             anomalies=anomalies,
             graph_nodes=nodes,
             anchor=anchor,
-            threads=threads,
+            threads=found.threads,
             window=export.window,
         )
+
+
+class _Ranges(NamedTuple):
+    """What is known of NVTX ranges and marks at once, and what will be.
+
+    Attributes:
+        labels: What they are called.
+        threads: Global ids of the threads that have any.
+        is_over: Whether nothing of them happened in the time to which reading is confined.
+        ordered: From `in_order`, those that are wanted.
+        odd: What `in_order` counts; complete once it is done.
+    """
+
+    labels: Frame[Labels]
+    threads: tuple[int, ...]
+    is_over: bool
+    ordered: Future[pl.DataFrame]
+    odd: Counter[str]
 
 
 def _ranges(
@@ -127,19 +149,22 @@ def _ranges(
     speaking: Callable[[pl.DataFrame], pl.Series],
     duration: int,
     anomalies: Counter[str],
+    beside: Executor,
     *,
     everything: bool,
-) -> tuple[Frame[Labels], tuple[int, ...], pl.DataFrame, bool]:
-    """Labels, threads with ranges, wanted ranges in order, whether none happened; what else was read is given up."""
+) -> _Ranges:
+    """Read them; they are put in order `beside`, after which what nobody wants is given up."""
     events = read_events(export, anomalies)
     told = speaking(events.labels)
     kept = None if everything else pl.concat([told, events.labels.filter(_of_transports())["label_id"]])
     ends = max(duration, events.last_ns), duration or None
-    return (
+    carried, odd = read_carried(export, events, kept), Counter[str]()
+    return _Ranges(
         events.labels,
         events.owners,
-        in_order(events, read_carried(export, events, kept), told, kept, ends, anomalies),
         not events.happened_since(None if export.window is None else export.window.start_ns),
+        beside.submit(in_order, events, carried, told, kept, ends, odd),
+        odd,
     )
 
 

@@ -13,6 +13,7 @@ from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export
 from nsysparse.source.kernel_names import KERNEL_NAMES, has_name, named_by
 from nsysparse.source.launches import with_launches
+from nsysparse.source.ordering import in_total_order
 from nsysparse.source.scan import Keep
 from nsysparse.source.sql import Piece, compared
 from nsysparse.source.usable import MAX_BYTES, usable_times
@@ -50,11 +51,8 @@ def read_gpu_ops(
         anomalies["gpu-work-without-device"] += ops.height - placed.height
     ops = usable_times(placed, "gpu-work", anomalies, open_ended=False)
     order = ["start_ns", "end_ns", "device_id", "stream_id", "process", "correlation_id", "kind", "name", "bytes"]
-    ops = (
-        ops.sort(*order, "graph_node_id", *_OF_SOME_KIND, nulls_last=True)
-        .with_row_index("op_id")
-        .with_columns(pl.col("op_id").cast(pl.UInt32), trace_id=pl.lit(trace_id))
-    )
+    ordered = in_total_order(ops, [*order, "graph_node_id", *_OF_SOME_KIND])
+    ops = ordered.with_row_index("op_id").with_columns(pl.col("op_id").cast(pl.UInt32), trace_id=pl.lit(trace_id))
     launched = with_launches(export, with_gpu(export, ops), anomalies)
     return GpuOps.validate(launched.select(GpuOps.column_names()))
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from nsysparse.analysis import Capability, Gpu
 from nsysparse.anchor import Anchor
 from nsysparse.frames import (
-    Compute,
     Counters,
     Frame,
     GpuOps,
@@ -18,6 +17,7 @@ from nsysparse.frames import (
     UcpEvents,
     Work,
 )
+from nsysparse.instants import Busy
 from nsysparse.source.window import Window
 
 
@@ -52,7 +52,7 @@ class Trace:
     ranges: Frame[Ranges]
     payloads: Frame[Payloads]
     gpu_ops: Frame[GpuOps]
-    compute: Frame[Compute]
+    compute: Busy
     capabilities: dict[str, Capability]
     nccl_ops: Frame[NcclOps] = field(default_factory=NcclOps.create_empty)
     ucp: Frame[UcpEvents] = field(default_factory=UcpEvents.create_empty)

@@ -14,9 +14,11 @@ from nsysparse.source.batch import Batch
 from nsysparse.source.devices import with_gpu
 from nsysparse.source.export import Export
 from nsysparse.source.launches import with_launches
+from nsysparse.source.ordering import in_total_order
 from nsysparse.source.usable import LONGEST_NS, MAX_TIME_NS
 
 _SHAPE = ["name_id", "grid_x", "grid_y", "grid_z", "block_x"]
+_ORDER = ["start_ns", "end_ns", "device_id", "process", "correlation_id", "shape"]
 
 
 def read_work(export: Export, trace_id: str) -> Frame[Work]:
@@ -42,10 +44,9 @@ def read_work(export: Export, trace_id: str) -> Frame[Work]:
         .drop_nulls(["start_ns", "end_ns", "device_id"])
         .filter(sane)
         .with_columns(process=thread_process(pl.col("global_pid")))
-        .sort("start_ns", "end_ns", "device_id", "process", "correlation_id", "shape", nulls_last=True)
-        .with_row_index("op_id")
     )
-    launched = with_launches(export, with_gpu(export, rows), Counter())
+    ordered = in_total_order(rows, _ORDER).with_row_index("op_id")
+    launched = with_launches(export, with_gpu(export, ordered), Counter())
     placed = launched.with_columns(device=device_key(), trace_id=pl.lit(trace_id))
     return Work.validate(placed.select(Work.column_names()))
 

@@ -35,7 +35,8 @@ from nsysparse.crossings import Seen
 from nsysparse.evidence import Surroundings, count_once
 from nsysparse.exchanges import exchanges
 from nsysparse.exposure import with_exposure
-from nsysparse.frames import Compute, Shares, StepRequests, Steps, Transfers, Work, found_frame
+from nsysparse.frames import Shares, StepRequests, Steps, Transfers, Work, found_frame
+from nsysparse.instants import Busy, Instants
 from nsysparse.metrics.assemble import assemble
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.measured import select
@@ -135,13 +136,13 @@ def attributed(rows: pl.DataFrame) -> pl.DataFrame:
     return found.with_row_index("transfer_id").with_columns(pl.col("transfer_id").cast(pl.UInt32))
 
 
-def compute_beside(rows: pl.DataFrame) -> pl.DataFrame:
+def compute_beside(rows: pl.DataFrame) -> Busy:
     """Compute on every device during half of the time, in as many pieces as there are messages in a lane."""
     last = rows["end_ns"].max()
     starts = np.arange(0, last if isinstance(last, int) else 0, STEP_NS)
-    devices = rows.select(device=pl.concat_str("process", pl.lit(":"), "device_id")).unique().sort("device")
-    piece = pl.DataFrame({"start_ns": starts, "end_ns": starts + STEP_NS // 2})
-    return devices.head(COMMUNICATORS * 2).join(piece, how="cross").with_columns(trace_id=pl.lit("t"))
+    devices = rows.select(device=pl.concat_str("process", pl.lit(":"), "device_id"))["device"].unique().sort()
+    pieces = Instants.of(starts, starts + STEP_NS // 2)
+    return {("t", device): pieces for device in devices.head(COMMUNICATORS * 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,7 @@ def engine_of(rows: pl.DataFrame) -> Engine:
     )
 
 
-def analyse(transfers: pl.DataFrame, compute: pl.DataFrame, engine: Engine | None = None) -> Stages:
+def analyse(transfers: pl.DataFrame, compute: Busy, engine: Engine | None = None) -> Stages:
     """Run what `api` runs after reading, and time it by stage."""
     stages: Stages = {}
     anomalies: Counter[str] = Counter()
@@ -216,7 +217,7 @@ def analyse(transfers: pl.DataFrame, compute: pl.DataFrame, engine: Engine | Non
     return stages
 
 
-def _journeys(transfers: pl.DataFrame, parts: pl.DataFrame, compute: pl.DataFrame, engine: Engine) -> Journeys:
+def _journeys(transfers: pl.DataFrame, parts: pl.DataFrame, compute: Busy, engine: Engine) -> Journeys:
     """Ways of requests of which no arrival is known."""
     at = pl.DataFrame(schema={"request_id": pl.String, "trace_id": pl.String, "at_ns": pl.Int64})
     seen = Seen(transfers, parts, engine.steps, engine.held, at)
@@ -229,7 +230,7 @@ def _journeys(transfers: pl.DataFrame, parts: pl.DataFrame, compute: pl.DataFram
         steps=seen.steps,
         held=seen.held,
         work=engine.work,
-        compute=compute if engine.work.height else Compute.create_empty(),
+        compute=compute if engine.work.height else {},
         clocks=clocks,
         spans={},
         convention=None,
@@ -260,7 +261,10 @@ def requests(count: int) -> Stages:
     named = pl.concat_str("lane", pl.lit("-"), pl.col("k") // MESSAGES)
     rows = both_sides(count, COMMUNICATORS).with_columns(request_text=named)
     engine = engine_of(rows)
-    return analyse(attributed(rows), Compute.validate(engine.work.select(Compute.column_names())), engine)
+    ran = engine.work.group_by("trace_id", "device")
+    return analyse(
+        attributed(rows), {(str(trace), str(device)): Instants.covered(part) for (trace, device), part in ran}, engine
+    )
 
 
 def evidence(count: int) -> Stages:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from nsysparse.analysis import DecodeDevice
 from nsysparse.clocks import Clocks
+from nsysparse.instants import Instants
 from nsysparse.metrics.decode import decode_devices
 from nsysparse.metrics.idle import idle
-from nsysparse.metrics.instants import Instants
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.lives import Lives
 from nsysparse.metrics.measured import Measured

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsysparse.metrics.instants import Instants
+from nsysparse.instants import Instants
 
 Pairs = list[tuple[int, int]]
 spans = st.lists(st.tuples(st.integers(-8, 20), st.integers(-2, 9)).map(lambda each: (each[0], sum(each))), max_size=9)

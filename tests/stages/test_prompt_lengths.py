@@ -17,7 +17,8 @@ from serving import MS, US, Server, Serving, send
 
 from nsysparse.analysis import Analysis, Band, Lengths
 from nsysparse.api import Options, analyse
-from nsysparse.frames import Compute, Paths, StepRequests, Steps, Transfers, Work
+from nsysparse.frames import Paths, StepRequests, Steps, Transfers, Work
+from nsysparse.instants import Instants
 from nsysparse.metrics.cases import Case
 from nsysparse.metrics.journeys import Journeys
 from nsysparse.metrics.lengths import lengths
@@ -328,7 +329,7 @@ def test_of_several_ranks_the_one_that_computed_least_counts() -> None:
     steps = [(0, "a", 1, 0, 500), (1, "a", 2, 0, 300), (2, "a", 2, 600, 700), (3, "a", 3, 2_000, 2_001)]
     known = stepping(steps, until=1_000)
     assert own_prefills(known, {"a": 10}) == {"a": 400}
-    lost = replace(known, compute=known.compute.filter(pl.col("device") != "gpu1"))
+    lost = replace(known, compute={key: ran for key, ran in known.compute.items() if key != ("one", "gpu1")})
     assert own_prefills(lost, {"a": 10}) == {}  # what one of them computed is not known
 
 
@@ -345,7 +346,7 @@ def stepping(steps: list[tuple[int, str, int, int, int]], until: int = 10**12) -
         steps=rows.drop("request_id"),
         held=rows.select("step_id", "request_id"),
         paths=ends,
-        compute=rows.select("trace_id", "device", "start_ns", "end_ns"),
+        compute={("one", str(device)): Instants.covered(ran) for (device,), ran in rows.group_by("device")},
     )
 
 
@@ -356,5 +357,5 @@ def nothing() -> Journeys:
     empty = pl.DataFrame()
     return Journeys(
         empty, Paths.create_empty(), Transfers.create_empty(), Steps.create_empty(), StepRequests.create_empty(),
-        Work.create_empty(), Compute.create_empty(), Aligned({}), {}, None, 0.2,  # type: ignore[arg-type]
+        Work.create_empty(), {}, Aligned({}), {}, None, 0.2,  # type: ignore[arg-type]
     )  # fmt: skip

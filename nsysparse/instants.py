@@ -1,6 +1,8 @@
 """Sets of instants: what was true of a device when, joined and cut without looking at single nanoseconds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -12,7 +14,7 @@ EARLIEST, LATEST = -(2**62), 2**62
 """Beyond every time that a trace may hold: where what has no beginning begins, and what has no end ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Instants:
     """A set of instants in nanoseconds, as half-open intervals in order that neither touch nor overlap.
 
@@ -23,6 +25,14 @@ class Instants:
 
     starts: Ints
     ends: Ints
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the sets are the same."""
+        if not isinstance(other, Instants):
+            return NotImplemented
+        return np.array_equal(self.starts, other.starts) and np.array_equal(self.ends, other.ends)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
 
     @classmethod
     def of(cls, starts: Ints, ends: Ints) -> "Instants":
@@ -40,6 +50,11 @@ class Instants:
     def span(cls, start: int, end: int) -> "Instants":
         """One interval."""
         return cls.of(np.array([start], dtype=np.int64), np.array([end], dtype=np.int64))
+
+    @classmethod
+    def never(cls) -> "Instants":
+        """None."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     @property
     def length(self) -> int:
@@ -76,6 +91,13 @@ class Instants:
         starts = np.concatenate([[EARLIEST], other.ends]).astype(np.int64)
         ends = np.concatenate([other.starts, [LATEST]]).astype(np.int64)
         return self.both(Instants.of(starts, ends))
+
+
+Busy: TypeAlias = Mapping[tuple[str, str], Instants]
+"""When compute ran on each device of a trace, by `trace_id` and `device_key`: on one without any at no instant.
+
+There can be ten million intervals, of few devices.
+"""
 
 
 def _distinct(runs: list[Ints]) -> Ints:
