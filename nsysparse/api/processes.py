@@ -15,6 +15,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from nsysparse import machine
 from nsysparse.api.outcome import Outcome, opened, outcome
 from nsysparse.errors import InputError
 
@@ -41,13 +42,13 @@ def run_in_processes(
         jobs: How many processes.
     """
     waiting = deque(enumerate(tasks))
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = max(1, machine.threads() // jobs)
     busy: dict[Connection, tuple[SpawnProcess, int]] = {}
     idle: list[tuple[Connection, SpawnProcess]] = []
     try:
         while waiting or busy:
             while waiting and len(busy) < jobs:
-                connection, process = idle.pop() if idle else _started(threads)
+                connection, process = _living(idle) or _started(threads)
                 place, task = waiting.popleft()
                 busy[connection] = process, place
                 with suppress(OSError):  # it has died since, which is seen when its answer is missing
@@ -78,14 +79,26 @@ def serve(connection: Connection, threads: int) -> None:
 
     Args:
         connection: Brings functions with their tasks, and takes outcomes.
-        threads: How many of polars: all processes together share the cores.
+        threads: How many it should have: all processes together share the cores.
     """
-    os.environ.setdefault("POLARS_MAX_THREADS", str(threads))  # before anything imports polars
+    os.environ.setdefault(machine.THREADS, str(threads))  # before anything imports polars
+    machine.share_freed_memory()
     with suppress(EOFError, OSError):  # the other end is gone
         while True:
             read, task = connection.recv()
             connection.send(outcome(read, task))
             del task
+
+
+def _living(idle: list[tuple[Connection, SpawnProcess]]) -> tuple[Connection, SpawnProcess] | None:
+    """An idle process; those that were killed meanwhile are none, and cost no file."""
+    while idle:
+        connection, process = idle.pop()
+        if process.is_alive():
+            return connection, process
+        connection.close()
+        process.join()
+    return None
 
 
 def _started(threads: int) -> tuple[Connection, SpawnProcess]:

@@ -1,12 +1,12 @@
 """Traces read one by one, by several processes, or by the workers of a cluster; the same results, whoever reads."""
 
-import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
+from nsysparse import machine
 from nsysparse.api.options import AS_MANY_AS_HELP, Options, Progress, Stage, Unreadable
 from nsysparse.errors import InputError
 
@@ -149,8 +149,8 @@ def _sensible(paths: Sequence[Path]) -> int:
     sizes = [_size(path) for path in paths]
     if sum(sizes) < _WORTH_A_START:
         return 1
-    fitting = int(_memory() * _SHARE_OF_MEMORY / (_NEEDED * max(sizes)))
-    return max(1, min(len(paths), _cores(), fitting))
+    fitting = int(machine.memory() * _SHARE_OF_MEMORY / (_NEEDED * max(sizes)))
+    return max(1, min(len(paths), machine.cores(), fitting))
 
 
 def _size(path: Path) -> int:
@@ -159,15 +159,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except (OSError, ValueError):
         return 0
-
-
-def _cores() -> int:
-    """Those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _memory() -> int:
-    """Bytes of this machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -11,6 +11,7 @@ from nsysparse import __version__
 from nsysparse.cli.settings import choice_options
 from nsysparse.cli.talk import explain, set_verbosity
 from nsysparse.errors import NsysparseError, OutputError
+from nsysparse.machine import share_freed_memory
 
 COMMANDS = {
     "report": "Report on the KV-cache transfer in one or more traces.",
@@ -79,6 +80,7 @@ def main() -> None:
     """Run the command line; every failure becomes one message on stderr and an exit code."""
     # A command makes millions of objects and hardly a cycle: to look for some every 700 took a tenth of its time.
     gc.set_threshold(_OBJECTS_BEFORE_A_LOOK)
+    share_freed_memory()
     try:
         cli.main(standalone_mode=False)
         if sys.stdout is not None:

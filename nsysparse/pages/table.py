@@ -1,6 +1,5 @@
 """A table read from its leaf pages: chunks of them decoded on threads, handed out in the order of rows."""
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from nsysparse import machine
 from nsysparse.pages.arrays import Bytes, Flags
 from nsysparse.pages.btree import Leaves, find_leaves
 from nsysparse.pages.cells import Cells, take_cells
@@ -99,7 +99,7 @@ class Table:
             texts: The distinct texts of each column of the kind "text", which are added to.
             first: Names of the columns that `keep` looks at.
             keep: Says which rows stay; other columns are decoded for those only. It is called on the threads.
-            threads: How many to decode on; 0: as many as there are cores, at most 8.
+            threads: How many to decode on; 0: as many as the process should have, at most 8.
 
         Yields:
             What `then` made of each chunk; nothing of chunks of which no row stays.
@@ -215,14 +215,9 @@ class _Pass:
         return room
 
 
-def _cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _in_order(work: Callable[[int], Made], starts: range, threads: int) -> Iterator[Made]:
     """Results of `work` for each start, in order, worked on by threads a few ahead of who takes them."""
-    threads = min(threads or min(_cores(), _MOST_THREADS), len(starts))
+    threads = min(threads or min(machine.threads(), _MOST_THREADS), len(starts))
     if threads <= 1:
         yield from map(work, starts)
         return

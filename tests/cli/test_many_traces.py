@@ -17,6 +17,7 @@ from commands import call
 from rank_files import Run, write_run
 from test_progress import on_a_terminal, screen
 
+from nsysparse import machine
 from nsysparse.api import AFTER_READING, Options, Stage, analyse, running
 from nsysparse.api.part import Part, Task
 from nsysparse.api.processes import run_in_processes
@@ -165,6 +166,23 @@ def test_a_process_that_dies_costs_its_file_alone(run: list[Path]) -> None:
     assert multiprocessing.active_children() == []
 
 
+def test_an_idle_process_that_dies_costs_nothing(run: list[Path]) -> None:
+    results = run_in_processes(slow_reading.read, tasks(run), 1)
+    next(results)
+    (idle,) = multiprocessing.active_children()
+    idle.kill()
+    idle.join()
+    assert [isinstance(told, Part) for _, told in results] == [True, True]
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize(("told", "threads"), [("", 8), ("3", 3), ("64", 8), ("0", 8), ("many", 8)])
+def test_threads_are_as_many_as_polars_is_told(told: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "cores", lambda: 8)
+    monkeypatch.setenv("POLARS_MAX_THREADS", told)
+    assert machine.threads() == threads
+
+
 def test_errors_come_over_unchanged(run: list[Path]) -> None:
     with pytest.raises(UsageError) as odd:
         list(run_in_processes(slow_reading.complain, tasks(run[:1]), 2))
@@ -177,7 +195,7 @@ def test_errors_come_over_unchanged(run: list[Path]) -> None:
 
 def test_processes_share_the_cores(run: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(machine, "cores", lambda: 8)
     assert [told for _, told in run_in_processes(slow_reading.threads, tasks(run), 2)] == ["4"] * 3
 
 
@@ -238,16 +256,16 @@ def test_how_many_processes_are_sensible(
     sizes: list[int], cores: int, memory: int, jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [tmp_path / f"{place}.sqlite" for place in range(len(sizes))]
-    monkeypatch.setattr(running, "_cores", lambda: cores)
-    monkeypatch.setattr(running, "_memory", lambda: memory)
+    monkeypatch.setattr(machine, "cores", lambda: cores)
+    monkeypatch.setattr(machine, "memory", lambda: memory)
     known = dict(zip(paths, sizes, strict=True))
     monkeypatch.setattr(running, "_size", known.__getitem__)
     assert running._sensible(paths) == jobs  # noqa: SLF001
 
 
 def test_this_machine_has_cores_and_memory(tmp_path: Path) -> None:
-    assert running._cores() >= 1  # noqa: SLF001
-    assert running._memory() > 2**28  # noqa: SLF001
+    assert machine.cores() >= 1
+    assert machine.memory() > 2**28
     assert running._size(tmp_path / "none.sqlite") == 0  # noqa: SLF001
 
 
