@@ -144,14 +144,18 @@ def worsening(figure: Figure, recorded: Figure) -> float | None:
     return then / now if DEMANDS[figure.demand].is_speedup else now / then
 
 
-def failures(figure: Figure, recorded: Figure | None, slack: float = 1.0) -> list[str]:
-    """Why a figure does not stand: its demand is missed, or it is worse than recorded by more than noise."""
+def failures(figure: Figure, recorded: Figure | None, slack: float = 1.0, *, demands_only: bool = False) -> list[str]:
+    """Why a figure does not stand: its demand is missed, or it is worse than recorded by more than noise.
+
+    A demand that the recorded figure misses too is no news: the page says so, and the record holds the figure. With
+    `demands_only` that is not looked at, as where a machine's load is not known.
+    """
     found = []
-    if figure.is_met(slack) is False:
+    if figure.is_met(slack) is False and not (recorded and recorded.is_met() is False):
         limit = DEMANDS[figure.demand].limit_of(figure.size, slack)
         found.append(f"{figure.name}: {figure.shown()}, demanded {demanded(figure.demand, figure.size)}"
                      f" (with slack {limit:.3g})")  # fmt: skip
-    factor = worsening(figure, recorded) if recorded else None
+    factor = worsening(figure, recorded) if recorded and not demands_only else None
     if recorded and factor and factor > TOLERANCE:
         of = ", in CPU seconds" if figure.cpu and recorded.cpu else ""
         found.append(

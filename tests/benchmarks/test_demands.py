@@ -46,6 +46,18 @@ def test_a_demand_is_met_with_slack_in_the_direction_of_what_is_better(now, slac
     assert (failures(now, None, slack) == []) is stands
 
 
+def test_a_demand_that_the_record_misses_too_is_held_by_the_record():
+    assert failures(scan(3.0), scan(2.9), CI_SLACK) == []
+    assert failures(scan(3.7), scan(2.9), CI_SLACK) == ["reading/scan S: 3.7 x, worse than the recorded 2.9 x by 28%"]
+    assert len(failures(scan(3.0), scan(1.2), CI_SLACK)) == 2
+
+
+def test_demands_alone_know_no_record_but_of_what_it_misses():
+    assert failures(scan(2.1), scan(1.0), CI_SLACK, demands_only=True) == []
+    assert len(failures(scan(2.2), scan(1.0), CI_SLACK, demands_only=True)) == 1
+    assert failures(scan(9.0), scan(2.9), CI_SLACK, demands_only=True) == []
+
+
 def test_what_fails_names_the_figure_and_both_values():
     (demand, recorded) = failures(scan(2.6), scan(1.3), 1)
     assert demand == "reading/scan S: 2.6 x, demanded ≤ 1.3 x (with slack 1.3)"
