@@ -13,7 +13,7 @@ from nsysparse.request_ids import collisions, normalise_texts
 from nsysparse.scope_table import ScopeTable
 from nsysparse.scopes import enclosing, find_scopes, said_by, wants_local_copies
 from nsysparse.shares import request_id
-from nsysparse.source.export import Access
+from nsysparse.source.access import Access
 from nsysparse.source.extract import read_trace
 from nsysparse.source.trace import Trace
 from nsysparse.source.window import Window

@@ -1,45 +1,26 @@
 """An opened export: which tables and columns it has, and typed reads of some of them."""
 
-import contextlib
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import polars as pl
 
-from nsysparse.analysis import READERS
 from nsysparse.errors import InputError, NotAnExport
-from nsysparse.pages import Damaged, NotCovered
 from nsysparse.source import schema
-from nsysparse.source.batch import Batch, Flags
+from nsysparse.source.access import Access
+from nsysparse.source.batch import Batch
 from nsysparse.source.open import MAX_COLUMNS, check_file, connect, plain_tables, readable
-from nsysparse.source.page_rows import PageRows
-from nsysparse.source.scan import HasTexts, Keep, Reduced, Scanned
+from nsysparse.source.scan import Keep, Reduced, Scanned
 from nsysparse.source.schema import TableSpec
-from nsysparse.source.sql import Piece, among, any_of, compared, like, quoted, unknown
+from nsysparse.source.sql import Piece, among, any_of, like, quoted
 from nsysparse.source.sql_rows import SqlRows
 from nsysparse.source.usable import MAX_BYTES
+from nsysparse.source.whole_tables import WholeTables, empty_batch
 from nsysparse.source.window import Window
 
-AUTO, PAGES, SQL = READERS
-_EDGES = frozenset({"start_ns", "end_ns"})
 IDS_PER_QUERY = 10_000
 _NAME, _HIDDEN = 1, 6  # of PRAGMA table_xinfo
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How a file is read.
-
-    Attributes:
-        reader: How whole tables are read, one of `READERS`.
-        window: Only events that overlap it are read, whole; those without an end if they began before its own.
-    """
-
-    reader: str = AUTO
-    window: Window | None = None
 
 
 class Export:
@@ -68,7 +49,8 @@ class Export:
             raise
         self._access = access or Access()
         self._sql = SqlRows(path, self._connection)
-        self._pages: PageRows | None = None
+        self._whole = WholeTables(path, self._connection, self._sql, self._access)
+        self._alike: dict[tuple[str, ...], pl.Series] = {}
         self._columns: dict[str, frozenset[str]] = {}
         self.shift_ns = 0  # what the export added to all times of events: reads take it off
 
@@ -78,8 +60,7 @@ class Export:
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
-        if self._pages is not None:
-            self._pages.close()
+        self._whole.close()
         self._connection.close()
 
     def columns(self, table: str) -> frozenset[str]:
@@ -140,7 +121,7 @@ class Export:
         expressions |= {ours: expression for ours, (expression, _) in added.items()}
         if not expressions:
             return pl.DataFrame(schema=everything)
-        conditions = [each for each in (where, self._overlapping(spec)) if each is not None]
+        conditions = [each for each in (where, self._within(spec)) if each is not None]
         statement = _select(expressions, spec.table, conditions, limit)
         found = self._fetch(statement, {ours: everything[ours] for ours in expressions}, spec.table, stored)
         absent = [
@@ -162,100 +143,23 @@ class Export:
             InputError: As for `read`.
         """
         present = self.columns(spec.table)
-        types = {ours: pl.UInt32 if dtype is pl.String else dtype for ours, (_, dtype) in spec.columns.items()}
-        empty = Batch(0, {}, types)
         if spec.table not in self.tables:
-            return Scanned([each(empty)], {})
+            return Scanned([each(empty_batch(spec))], {})
         self._require(spec, present)
+        return self._whole.scan(spec, present, each, keep, self.shift_ns)
 
-        def told(batch: Batch) -> Reduced:
-            return each(self._unshifted(batch))
-
-        beside: list[object] = []
-        try:
-            made, texts = self._from_pages(spec, told, self._chosen(spec, keep, beside))
-            parts = [each(empty), *made]
-        except NotCovered as refusal:
-            if self._access.reader == PAGES:
-                raise InputError(
-                    f"{self.path.name}: table {spec.table} cannot be read from its pages ({refusal}).",
-                    "Leave out --reader pages: SQL reads what pages alone do not tell.",
-                ) from refusal
-            beside = []
-            made, texts = self._sql.whole(spec, present, told, self._chosen(spec, keep, beside))
-            parts = [each(empty), *made]
-        return Scanned(parts, {ours: each.texts for ours, each in texts.items()}, beside)
-
-    def _chosen(self, spec: TableSpec, keep: Keep | None, beside: list[object]) -> Keep | None:
-        """Of a table of events, only rows that overlap the window, where there is one; what is told beside is noted."""
-        within = self.window if spec.table in schema.EVENTS and spec.columns.keys() >= _EDGES else None
-        if within is None and (keep is None or keep.beside is None):
-            return keep
-        low, high = (0, 0) if within is None else within.stored(self.shift_ns)
-
-        def test(batch: Batch) -> Flags:
-            there = batch.known()
-            if within is not None:
-                starts, ends = batch.values("start_ns"), batch.values("end_ns")
-                ended = batch.known("end_ns") & (ends <= low) & (starts < low)
-                there = batch.known("start_ns") & (starts < high) & ~ended
-            if keep is None:
-                return there
-            if keep.beside is not None:
-                beside.append(keep.beside(self._unshifted(batch.only(there))))
-            return there & keep.test(batch)
-
-        edges = () if within is None else _EDGES
-        return Keep(tuple({*edges, *(keep.needs if keep else ())}), test, only=keep.only if keep else None)
-
-    def _overlapping(self, spec: TableSpec) -> Piece | None:
-        """The same for SQL."""
-        if not (self.window and spec.table in schema.EVENTS and spec.columns.keys() >= _EDGES):
+    def _within(self, spec: TableSpec) -> Piece | None:
+        """The condition that rows of a table of events overlap the window, where there is one."""
+        if self.window is None or not schema.is_timed(spec):
             return None
-        low, high = self.window.stored(self.shift_ns)
-        start, end = (spec.columns[name][0] for name in ("start_ns", "end_ns"))
-        return compared(start, "<", high) & (unknown(end) | compared(end, ">", low) | compared(start, ">=", low))
-
-    def _from_pages(
-        self, spec: TableSpec, each: Callable[[Batch], Reduced], keep: Keep | None
-    ) -> tuple[Iterator[Reduced], Mapping[str, HasTexts]]:
-        """A whole table from its pages.
-
-        Raises:
-            NotCovered: It must be read by SQL; also from the iterator.
-            InputError: The file is damaged; likewise.
-        """
-        if self._access.reader == SQL:
-            raise NotCovered("SQL was asked for")
-        with self._undamaged(spec.table):
-            if self._pages is None:
-                self._pages = PageRows(self.path, self._connection)
-            made, texts = self._pages.whole(spec, each, keep)
-
-        def checked() -> Iterator[Reduced]:
-            with self._undamaged(spec.table):
-                yield from made
-
-        return checked(), texts
-
-    @contextlib.contextmanager
-    def _undamaged(self, table: str) -> Iterator[None]:
-        with readable(self.path, f"table {table}"):
-            try:
-                yield
-            except Damaged as error:
-                raise sqlite3.DatabaseError(str(error)) from error
+        start, end = (spec.columns[name][0] for name in schema.INSTANTS)
+        return self.window.condition(start, end, self.shift_ns)
 
     def _shifted(self, rows: pl.DataFrame) -> pl.DataFrame:
         """With instants as they were before the export shifted them: what wraps around was beyond any clock before."""
         if not self.shift_ns:
             return rows
         return rows.with_columns(pl.col(name) - self.shift_ns for name in rows.columns if name in schema.INSTANTS)
-
-    def _unshifted(self, batch: Batch) -> Batch:
-        """Likewise of a batch."""
-        instants = [name for name in batch.types if name in schema.INSTANTS]
-        return batch.moved(instants, self.shift_ns) if self.shift_ns else batch
 
     def read_strings(self, ids: pl.Series) -> pl.DataFrame:
         """The referenced strings only, as (id, value): the table also holds environments of other processes.
@@ -271,9 +175,11 @@ class Export:
 
     def ids_like(self, *patterns: str) -> pl.Series:
         """Ids of strings that look like one of `patterns`, whatever the case of ASCII letters."""
-        alike = any_of(like("value", pattern) for pattern in patterns)
-        statement = _select({"id": quoted("id")}, schema.STRINGS.table, [alike])
-        return self._fetch(statement, {"id": pl.Int64}, schema.STRINGS.table)["id"]
+        if patterns not in self._alike:  # all texts of a file are looked at
+            alike = any_of(like("value", pattern) for pattern in patterns)
+            statement = _select({"id": quoted("id")}, schema.STRINGS.table, [alike])
+            self._alike[patterns] = self._fetch(statement, {"id": pl.Int64}, schema.STRINGS.table)["id"]
+        return self._alike[patterns]
 
     def read_metadata(self) -> dict[str, str]:
         """The allowed export metadata: name → value (docs/explanation/privacy.md says why only these)."""

@@ -14,13 +14,14 @@ import polars as pl
 from nsysparse.filenames import shown_name
 from nsysparse.frames import Frame, Labels, Ranges, Work
 from nsysparse.source import nccl_domain, nixl_domain, schema
+from nsysparse.source.access import Access
 from nsysparse.source.anchor import read_anchor
 from nsysparse.source.capabilities import capabilities
 from nsysparse.source.carried import read_carried, read_payloads
 from nsysparse.source.compute import Noted, read_compute
 from nsysparse.source.counters import read_counters
 from nsysparse.source.devices import read_gpus
-from nsysparse.source.export import Access, Export
+from nsysparse.source.export import Export
 from nsysparse.source.extent import nothing_in
 from nsysparse.source.gpu_work import read_gpu_ops
 from nsysparse.source.graph_nodes import read_graph_nodes

@@ -224,7 +224,13 @@ HOST = TableSpec("TARGET_INFO_SYSTEM_ENV", {"value": ("value", pl.String)})
 EVENTS = frozenset(spec.table for spec in (NVTX, KERNEL, MEMCPY, MEMSET, GRAPH, UCP_SUBMIT, UCP_PROGRESS, NIC_METRICS))
 
 # Our names of columns that hold instants: what an export shifted is shifted back in these, wherever they are read.
-INSTANTS = frozenset({"start_ns", "end_ns"})
+INSTANTS = ("start_ns", "end_ns")
+
+
+def is_timed(spec: TableSpec) -> bool:
+    """Whether these are events with both instants, of which a window leaves out such as lie outside."""
+    return spec.table in EVENTS and spec.columns.keys() >= set(INSTANTS)
+
 
 _PAIRS: Mapping[str, tuple[str, type[pl.DataType]]] = {"name": ("name", pl.String), "value": ("value", pl.String)}
 META_TABLES = tuple(

@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from nsysparse.source import schema
+from nsysparse.source.access import Access
 from nsysparse.source.anchor import read_anchor
-from nsysparse.source.export import Access, Export
+from nsysparse.source.export import Export
 from nsysparse.source.extent import nothing_in
 from nsysparse.source.launched import Launched, read_launched
 from nsysparse.source.nvtx import read_events

@@ -27,7 +27,11 @@ from starting import starting
 
 SIZES = ("8k", "S", "M", "L", "XL")
 SMALL, ALL = ("8k", "S"), ("8k", "S", "M", "L")
-PARTS = ("start", "reading", "commands")
+PARTS = ("start", "reading", "commands", "ranks")
+SEED = 1
+"""That of large_trace.py, which this script does not import."""
+RANKS, OF_RANK = 64, "S"
+"""Files of one run, and how large each is."""
 COMMANDS_OF = ("projection", "report", "growth", "memory", "bytes")
 """What the names of figures begin with that whole commands give."""
 ATTEMPTS = 3
@@ -48,11 +52,13 @@ class Bench:
     renew_peers: bool = False
     measured: dict[str, dict[str, whole_commands.Measured]] = field(default_factory=dict)
 
-    def trace(self, size: str) -> Path:
-        """The trace of a size, made where it is not there yet, and in the page cache."""
-        path = self.cache / f"{size}.sqlite"
+    def trace(self, size: str, seed: int = SEED) -> Path:
+        """The trace of a size and a seed, made where it is not there yet, and in the page cache."""
+        name = size if seed == SEED else f"{size}-{seed}"
+        path = self.cache / f"{name}.sqlite"
         # In a process of its own: this one stays small (processes.py says why).
-        said = run([sys.executable, str(_HERE / "large_trace.py"), size, "--cache", str(self.cache)], self.scratch).said
+        asked = [size, "--cache", str(self.cache), "--seed", str(seed), "--name", name]
+        said = run([sys.executable, str(_HERE / "large_trace.py"), *asked], self.scratch).said
         print("".join(f"{line}\n" for line in said.splitlines() if line.startswith("wrote")), end="", flush=True)
         return warmed(path)
 
@@ -89,6 +95,11 @@ class Bench:
                 self.peers |= {size: found} if found else {}
             yield against_nsys(size, it["projection"], self.peers.get(size), yardstick(trace_s, self.scratch))
 
+    def ranks(self, size: str) -> Iterator[Figure]:
+        """What many files of one run cost."""
+        traces = [self.trace(OF_RANK, seed) for seed in range(SEED, SEED + RANKS)]
+        yield whole_commands.many(size, traces, self.scratch)
+
     def start(self, _size: str) -> Iterator[Figure]:
         """What starting costs."""
         yield from starting(self.scratch, self.rounds)
@@ -100,6 +111,7 @@ def parts(bench: Bench, sizes: tuple[str, ...], only: str | None) -> list[tuple[
         ("start", "any", bench.start),
         *(("reading", size, bench.reading) for size in sizes if size in DEMANDS["reading/scan"].limits),
         *(("commands", size, bench.commands) for size in sizes),
+        *(("ranks", of_all, bench.ranks) for of_all in DEMANDS["ranks/memory"].limits if "L" in sizes),
     ]
     return [(size, part) for name, size, part in found if only in {None, name}]
 
@@ -110,13 +122,15 @@ def wanted(sizes: tuple[str, ...], only: str | None) -> list[str]:
         "start": ("start",),
         "reading": ("reading",),
         "commands": COMMANDS_OF,
-        None: ("start", "reading", *COMMANDS_OF),
+        "ranks": ("ranks",),
+        None: ("start", "reading", *COMMANDS_OF, "ranks"),
     }
+    asked = {"any", *sizes, *(DEMANDS["ranks/memory"].limits if "L" in sizes else ())}
     return [
         f"{demand} {size}"
         for demand, each in DEMANDS.items()
         for size in each.limits
-        if size in {"any", *sizes} and demand.partition("/")[0] in named[only]
+        if size in asked and demand.partition("/")[0] in named[only]
     ]
 
 

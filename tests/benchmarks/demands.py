@@ -55,6 +55,10 @@ DEMANDS: dict[str, Demand] = {
     ),
     "bytes/report": Demand("peak memory of `report`", {"XL": 2}, unit="GB"),
     "bytes/projection": Demand("peak memory of `export --frame nvtx_ranges`", {"XL": 2}, unit="GB"),
+    "ranks/memory": Demand(
+        "peak memory of the largest process of `report --jobs 2` on 64 files, against the size of all of them",
+        {"64xS": 0.8},
+    ),
     "start/help": Demand("`nsysparse --help`, against the help of a program with nothing but click", {"any": 2}),
     "start/tiny": Demand(
         "`report` on a tiny trace, against importing polars, SQLAlchemy and plotly", {"any": 2}

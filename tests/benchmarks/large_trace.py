@@ -357,10 +357,10 @@ def kernels_of(size: str) -> int:
     return int(size)
 
 
-def trace(folder: Path, size: str, seed: int = SEED) -> Path:
-    """The file of one size in a folder: as it lies there, or written now."""
+def trace(folder: Path, size: str, seed: int = SEED, name: str | None = None) -> Path:
+    """The file of one size in a folder, called after it or as said: as it lies there, or written now."""
     kernels = kernels_of(size)
-    path = folder / f"{size}.sqlite"
+    path = folder / f"{name or size}.sqlite"
     if not is_current(path, kernels, seed):
         folder.mkdir(parents=True, exist_ok=True)
         begun = time.perf_counter()
@@ -377,7 +377,10 @@ def main() -> int:
     parser.add_argument("sizes", nargs="*", default=["S"], metavar="SIZE", help="S, M, L, XL or a number of kernels")
     parser.add_argument("--cache", type=Path, help="default: a fresh temporary folder, which stays")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--name", help="of the file, where one size is asked for; default: the size")
     asked = parser.parse_args()
+    if asked.name and len(asked.sizes) > 1:
+        parser.error("--name is for one size")
     for size in asked.sizes:
         try:
             kernels_of(size)
@@ -385,7 +388,7 @@ def main() -> int:
             parser.error(str(error))
     folder = asked.cache or Path(tempfile.mkdtemp(prefix="nsysparse-bench-"))
     for size in asked.sizes:
-        print(trace(folder, size, asked.seed))
+        print(trace(folder, size, asked.seed, asked.name))
     return 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from demands import Figure
 from floors import IMPORTS, scans, tool
-from processes import Run, cpu, in_turns, peak, seconds
+from processes import Run, cpu, in_turns, peak, run, seconds
 
 SCANS_A_ROUND = {"8k": 25, "S": 9}
 """Scans of small files take milliseconds: each round takes the median of several."""
@@ -92,6 +92,15 @@ def memory(size: str, measured: dict[str, Measured], trace: Path) -> list[Figure
         Figure(f"memory/{name}", size, it.peak_bytes / whole, f"{it.peak_bytes / GB:.2f} of {whole / GB:.2f} GB")
         for name, it in measured.items()
     ]
+
+
+def many(size: str, traces: Sequence[Path], folder: Path) -> Figure:
+    """The peak of one report on many files, read by two processes, against the size of all of them."""
+    whole = sum(trace.stat().st_size for trace in traces)
+    asked = ["report", *map(str, traces), "--jobs", "2", "--no-config", "--force", "-q", "-o", "many.html"]
+    took = run(tool(*asked), folder)
+    of = f"{took.peak_bytes / GB:.2f} of {whole / GB:.2f} GB, {took.seconds:.0f} s"
+    return Figure("ranks/memory", size, took.peak_bytes / whole, of)
 
 
 def footprint(size: str, measured: dict[str, Measured], trace: Path) -> list[Figure]:

@@ -16,7 +16,8 @@ from nsysparse.frames import NvtxRanges
 from nsysparse.pages import table
 from nsysparse.projection import launching, project
 from nsysparse.source import pair_index
-from nsysparse.source.export import SQL, Export
+from nsysparse.source.access import SQL
+from nsysparse.source.export import Export
 from nsysparse.source.extract import read_trace
 from nsysparse.source.launched import read_launched
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nsysparse.pages import table
-from nsysparse.source.export import SQL, Access
+from nsysparse.source.access import SQL, Access
 from nsysparse.source.extract import read_trace
 from nsysparse.testing import TraceBuilder
 

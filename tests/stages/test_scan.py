@@ -10,8 +10,9 @@ import pytest
 
 from nsysparse.errors import InputError
 from nsysparse.pages import cells, table
+from nsysparse.source.access import AUTO, PAGES, SQL, Access
 from nsysparse.source.batch import Batch
-from nsysparse.source.export import AUTO, PAGES, SQL, Access, Export
+from nsysparse.source.export import Export
 from nsysparse.source.nvtx import Events, read_events
 from nsysparse.source.scan import Keep
 from nsysparse.source.schema import ROW, ROWID, TableSpec

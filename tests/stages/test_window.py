@@ -8,7 +8,7 @@ import pytest
 from nsysparse.api.reading import read
 from nsysparse.errors import InputError
 from nsysparse.presets.loader import load
-from nsysparse.source.export import PAGES, SQL, Access
+from nsysparse.source.access import PAGES, SQL, Access
 from nsysparse.source.extract import read_trace
 from nsysparse.source.spans import read_spans
 from nsysparse.source.window import Window
@@ -111,8 +111,9 @@ def test_a_window_is_shown_as_it_is_asked_for(start: int | None, end: int | None
 
 
 def test_a_shifted_export_has_the_same_window() -> None:
-    assert Window(5, 10).stored(EPOCH) == (EPOCH + 5, EPOCH + 10)
-    assert Window(None, 2**62).stored(2**62) == (-(2**63 - 1), 2**63 - 1)
+    assert Window(5, 10).condition("start", "end", EPOCH).values == (EPOCH + 10, EPOCH + 5, EPOCH + 5)
+    beyond = -(2**63 - 1)
+    assert Window(None, 2**62).condition("start", "end", 2**62).values == (2**63 - 1, beyond, beyond)
 
 
 def test_projecting_a_time_in_which_nothing_happened_says_when_something_did(tmp_path: Path) -> None:
