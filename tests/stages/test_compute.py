@@ -1,4 +1,4 @@
-"""When compute ran: the same whoever reads the kernels, in whatever batches, and worked out from the kernels by hand."""
+"""When compute ran: the same whoever reads the kernels, in whatever batches, and worked out by single nanoseconds."""
 
 import random
 from pathlib import Path
