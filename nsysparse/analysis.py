@@ -5,9 +5,7 @@ number. Unknown is None and `reasons` says why. Lists are sorted by their key.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
-
-from nsysparse.records import dataclass
+from dataclasses import dataclass, field
 
 FORMAT_VERSION = 1
 # Between what a verdict's text says and the command that would change it, where it ends in one.

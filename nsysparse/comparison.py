@@ -5,9 +5,9 @@ Unknown is None and `reason` says why. Of several base runs a value is the media
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from nsysparse.analysis import Distribution, Notice, Setting
-from nsysparse.records import dataclass
 
 FORMAT_VERSION = 1
 IMPROVED, REGRESSED, CHANGED, UNCHANGED, NOT_COMPARABLE = (

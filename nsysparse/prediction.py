@@ -1,10 +1,10 @@
 """What `nsysparse kv` answers, field by field; docs/reference/report-json.md has the meaning of each key."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from nsysparse.analysis import Reason
 from nsysparse.lengths import Histogram
-from nsysparse.records import dataclass
 
 FORMAT_VERSION = 1
 

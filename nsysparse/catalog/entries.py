@@ -4,9 +4,8 @@ Rates are bytes per second (1 GB = 1e9 bytes) in ONE direction unless a name say
 means that the catalogue does not say.
 """
 
+from dataclasses import dataclass
 from typing import Literal
-
-from nsysparse.records import dataclass
 
 LinkScope = Literal["gpu", "gpu_pair", "port", "channel", "device"]
 Basis = Literal["measured", "framing", "rated"]

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from nsysparse.document.meanings import Meaning
 from nsysparse.document.tables import Cell, Column
 from nsysparse.document.texts import Tone
-from nsysparse.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

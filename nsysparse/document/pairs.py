@@ -1,10 +1,10 @@
 """Figures of two runs: each thing twice, on the same axis, and whether it became better or worse."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from nsysparse.document.meanings import Meaning
 from nsysparse.document.texts import Tone
-from nsysparse.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

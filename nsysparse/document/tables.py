@@ -1,10 +1,10 @@
 """Tables: rows of cells under titled columns."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from nsysparse.document.texts import Meter, Tone
-from nsysparse.records import dataclass
 
 Align = Literal["left", "right"]
 CellKind = Literal["words", "name", "command"]

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from nsysparse.document.meanings import Meaning
-from nsysparse.records import dataclass
 
 Tone = Literal["plain", "good", "bad", "doubt", "muted"]
 
