@@ -1,4 +1,4 @@
-"""What events are called does not depend on how often they were read."""
+"""What events are called does not depend on how often they were read, nor their stack on what is known of a domain."""
 
 import sqlite3
 from contextlib import closing
@@ -46,3 +46,16 @@ def test_names_that_a_pass_given_up_has_seen_are_no_labels(tmp_path: Path, monke
     again, once = (read_trace(path, "a", all_gpu_work=True, access=Access(reader)).labels for reader in ("auto", SQL))
     assert again.equals(once)
     assert sorted(again.filter(again["is_default_domain"])["name"]) == ["forward", "last"]
+
+
+@pytest.mark.parametrize(("domain", "crossed"), [({"domainId": 5}, 0), ({}, 2)])
+def test_ranges_of_a_domain_whose_name_is_lost_are_not_on_the_default_stack(
+    domain: dict[str, int], crossed: int, tmp_path: Path
+) -> None:
+    builder = TraceBuilder()
+    thread = builder.process(pid=7).thread()
+    thread.push_pop("kv_step phase=prefill requests=a", 100, 200)
+    thread.push_pop("another", 150, 250, **domain)
+    path = builder.write(tmp_path / "a.sqlite")
+    trace = read_trace(path, "a", all_gpu_work=False, speaking=lambda labels: labels["label_id"])
+    assert trace.anomalies["ranges-crossing"] == crossed
