@@ -88,7 +88,9 @@ def test_a_file_that_cannot_be_read_costs_no_more_than_itself(jobs: str, tmp_pat
     bad.unlink()
     whole = json.loads(call("report", "run", "-f", "json", "-o", "-", cwd=tmp_path).stdout)
     assert report["totals"] == whole["totals"]
-    assert "could not be read" in done.stdout  # of the summary
+    assert "Partial. Files of this run that could not be read" in done.stdout  # of the summary
+    part = call("report", "run", "--time-range", "..500ms", "-f", "markdown", "-o", "-", cwd=tmp_path).stdout
+    assert "> **Partial.** Traces of which only a part of the time was read" in part
 
 
 def test_on_a_terminal_it_stands_above_the_bar(run: list[Path], tmp_path: Path) -> None:
@@ -226,7 +228,7 @@ def test_ctrl_c_ends_all_processes_with_one_line(run: list[Path], tmp_path: Path
     children = [slow_reading.reader(run[0].with_name(f"{name}.pid")) for name in names]
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err.strip()) == (130, "", "nsysparse: interrupted")
+    assert (out, err.strip(), process.returncode) == ("", "nsysparse: interrupted", 130)
     for child in children:
         assert not is_running(child)
 
