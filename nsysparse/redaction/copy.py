@@ -26,6 +26,7 @@ from nsysparse.source.extent import extent, nothing_in
 
 _SHIFT = "EXPORT_CONFIG_TIME_SHIFT"
 _WHETHER_SET = ("EXPORT_PARAM_TABLES_TO_EXPORT", "EXPORT_PARAM_TIMES_TO_EXPORT")
+_WORK = schema.EVENTS - {schema.NVTX.table}
 _HOST_DIGITS = 32
 
 
@@ -81,9 +82,12 @@ def copy_export(source: Path, target: Path, wish: Wish, access: Access, tell: Ca
         moved = Moved(first, 0 if wish.rebased else anchor.shift_ns)
         texts = Texts()
         with new_copy(target) as copy:
+            has_happened = False
             if called is not None:
                 tell(f"copying {schema.NVTX.table}")
-                Events(export, called, names, _payloads(export, names), texts).write(copy, moved)
+                events = Events(export, called, names, _payloads(export, names), texts)
+                events.write(copy, moved)
+                has_happened = events.has_happened
             tables = Tables(export, names, texts, moved)
             for table, columns in known().items():
                 if (
@@ -94,7 +98,7 @@ def copy_export(source: Path, target: Path, wish: Wish, access: Access, tell: Ca
                     continue
                 tell(f"copying {table}")
                 tables.write(copy, columns)
-            if export.window is not None and not any(copy.rows.get(table) for table in schema.EVENTS):
+            if export.window is not None and not (has_happened or any(map(copy.rows.get, _WORK))):
                 raise nothing_in(export.window, source)
             if wish.rebased:
                 metadata = {key: value for key, value in metadata.items() if key != "EXPORT_PARAM_TIME_NORMALIZE"}

@@ -93,7 +93,7 @@ def _place(thread: int, domain_id: int | None) -> Place:
 
 
 class Events:
-    """Copies the NVTX events of one file.
+    """Copies the NVTX events of one file; `has_happened` once a range, or a mark within the window, is copied.
 
     Args:
         export: The open file.
@@ -110,6 +110,7 @@ class Events:
         columns = export.columns(schema.NVTX.table)
         self._carrying = [theirs for theirs, _ in schema.NVTX_CARRIED.columns.values() if theirs in columns]
         self._has_category = "category" in columns
+        self.has_happened = False
 
     def write(self, copy: Copy, at: "Moved") -> None:
         """Write all of them.
@@ -126,10 +127,19 @@ class Events:
             "carries": (carries, pl.Int64),
         }
         for batch in self._export.batches(_SPEC, where=among("eventType", _WANTED), extra=extra):
+            self.has_happened |= self._happened(batch)
             copy.add(schema.NVTX.table, list(_COLUMNS), self._rows(at.moved(batch)))
         if not copy.rows[schema.NVTX.table] and self._export.has_rows(schema.NVTX.table):
             # An event that nobody reads: that any was recorded is a fact of its own.
             copy.add(schema.NVTX.table, ["start", "end", "eventType", "globalTid"], [(0, 0, 0, 0)])
+
+    def _happened(self, batch: pl.DataFrame) -> bool:
+        """Whether anything but marks from before the window is there: those are read of all of a recording."""
+        window = self._export.window
+        first = None if window is None else window.start_ns
+        before = pl.lit(value=False) if first is None else pl.col("start_ns") < first
+        naming, mark = (pl.col("event_type") == kind for kind in (_DOMAIN_ROW, schema.NVTX_MARK))
+        return not batch.select((naming | (mark & before)).all()).item()
 
     def _rows(self, batch: pl.DataFrame) -> Iterator[tuple[int | None, ...]]:
         labels = [self._label(*row) for row in batch.select("event_type", *_CALLED).iter_rows()]

@@ -16,7 +16,7 @@ from nsysparse.presets.matching import matches
 from nsysparse.presets.rules import Preset, Probe, Rule
 from nsysparse.redaction.digests import Digests
 from nsysparse.redaction.names import Label
-from nsysparse.redaction.spans import replaced, spans_of
+from nsysparse.redaction.spans import LISTS, replaced, spans_of
 from nsysparse.redaction.words import WORD, vocabulary
 from nsysparse.source import nccl_domain, nccl_trace, nixl_domain, pack_kernels
 from nsysparse.units import counted
@@ -25,7 +25,7 @@ _OWN = re.compile(r"(?i)^(?:nccl[a-z0-9_]*|nixl::[a-z0-9_.:]*)$")
 _NCCL_KERNEL = re.compile(r"^((?:void )?nccl\w*)(.*)$", re.DOTALL | re.IGNORECASE)
 _NCCL_ARGUMENTS = frozenset("nccl dev kernel args storage comm work k unsigned long int void char struct uint t".split())
 _UCX_CALL = re.compile(r"(?i)^ucp_[a-z0-9_]+$")
-_IDS = ("request", "xfer", "peer")
+_IDS = (*LISTS, "xfer", "peer")
 _SCHEMA = {"label_id": pl.UInt32, "domain": pl.String, "is_default_domain": pl.Boolean, "name": pl.String}
 
 
@@ -120,7 +120,7 @@ class Hashed:
     def _id(self, field: str, text: str) -> str:
         if text in self._kept_ids:
             return text
-        if field == "request":
+        if field in LISTS:
             return self._digests.request(text)
         if text.isascii() and text.isdigit():  # ranks
             return text if field == "peer" else self._digests.number(field, text)
@@ -145,7 +145,7 @@ class Hashed:
     def _expected(self, field: str, text: str | None) -> str | None:
         if text is None:
             return None
-        parts = text.split(",") if field == "request" else [text]
+        parts = text.split(",") if field in LISTS else [text]
         return ",".join(part and self._id(field, _plain(field, part)) for part in parts)
 
     def _outcome(self, named: Sequence[tuple[Label, str]]) -> pl.DataFrame:
@@ -165,7 +165,7 @@ class Hashed:
 
 
 def _plain(field: str, text: str) -> str:
-    return unquote(text, errors="backslashreplace") if field == "request" else text
+    return unquote(text, errors="backslashreplace") if field in LISTS else text
 
 
 def _is_own(label: Label) -> bool:

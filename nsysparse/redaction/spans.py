@@ -10,6 +10,10 @@ from nsysparse.presets.rules import Rule
 from nsysparse.redaction.words import WORD
 
 
+LISTS = ("request", "requests")
+"""Fields that are lists of ids, percent-encoded."""
+
+
 class Span(NamedTuple):
     """A field in a text.
 
@@ -38,8 +42,8 @@ def spans_of(text: str, rules: Sequence[Rule], said: Mapping[str, str]) -> list[
     for field, value in said.items():
         place = next((at for at in _places(text, rules, field, value)), None)
         if place is not None:
-            ids = tuple(part for part in value.split(",") if part) if field == "request" else (value,)
-            plain = tuple(unquote(part, errors="backslashreplace") for part in ids) if field == "request" else ids
+            ids = tuple(part for part in value.split(",") if part) if field in LISTS else (value,)
+            plain = tuple(unquote(part, errors="backslashreplace") for part in ids) if field in LISTS else ids
             found.append(Span(*place, field, plain))
     found.sort()
     return [span for at, span in enumerate(found) if at == 0 or span.start >= found[at - 1].end]
@@ -85,7 +89,7 @@ def replaced(
         between = text[at : span.start]
         parts.append(WORD.sub(lambda hit: change_word(hit[0]), between) if change_word else between)
         if span.ids:
-            listed = text[span.start : span.end].split(",") if span.field == "request" else [span.ids[0]]
+            listed = text[span.start : span.end].split(",") if span.field in LISTS else [span.ids[0]]
             ids = iter(span.ids)
             parts.append(",".join(change_id(span.field, next(ids)) if part else "" for part in listed))
         at = span.end
