@@ -20,10 +20,17 @@ def every_command(trace: Path, folder: Path) -> list[list[str]]:
     salt = folder / "salt"
     salt.write_bytes(SALT)
     saved = folder / "report.json"
-    lines = [["report", trace, "-f", each, "-o", folder / f"report{known.extension}"] for each, known in FORMATS.items()]
+    lines = [
+        ["report", trace, "-f", each, "-o", folder / f"report{known.extension}"] for each, known in FORMATS.items()
+    ]
     lines += [["report", trace, "-f", "markdown", "-o", folder / "drawn.md", "--image", "svg"]]
-    lines += [["report", saved, "-f", "html", "-o", folder / "again.html"], ["report", trace, "-f", "text", "-o", "-", "-vv"]]
-    lines += [["diff", saved, saved, "-f", each, "-o", folder / f"diff{known.extension}"] for each, known in FORMATS.items()]
+    lines += [
+        ["report", saved, "-f", "html", "-o", folder / "again.html"],
+        ["report", trace, "-f", "text", "-o", "-", "-vv"],
+    ]
+    lines += [
+        ["diff", saved, saved, "-f", each, "-o", folder / f"diff{known.extension}"] for each, known in FORMATS.items()
+    ]
     lines += [
         ["export", trace, "--frame", frame, "-f", form, "-o", folder / f"{frame}{suffix}"]
         for frame in FRAMES
@@ -35,6 +42,6 @@ def every_command(trace: Path, folder: Path) -> list[list[str]]:
     hashed = ["redact", trace, "-o", folder / "hashed.sqlite", "--names", "hash", "--salt", salt, "--rebase-times"]
     lines += [hashed, ["redact", trace, "-o", folder / "part.sqlite", "--time-range", "0ns..", "--salt", salt]]
     lines += [["presets", "check", "own"], ["presets", "list"], ["capture", "vllm"], ["convention"], ["links", "list"]]
-    lines += [["models", "list"], ["kv", "--model", "llama-3-70b", "--link", "ib-ndr", "--tokens", "4096"]]
+    lines += [["models", "list"], ["kv", "llama-3-70b", "--link", "ib-ndr", "--tokens", "4096"]]
     assert {line[0] for line in lines} == set(COMMANDS)
     return [[str(word) for word in line] for line in lines]

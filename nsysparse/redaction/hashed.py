@@ -23,7 +23,26 @@ from nsysparse.units import counted
 
 _OWN = re.compile(r"(?i)^(?:nccl[a-z0-9_]*|nixl::[a-z0-9_.:]*)$")
 _NCCL_KERNEL = re.compile(r"^((?:void )?nccl\w*)(.*)$", re.DOTALL | re.IGNORECASE)
-_NCCL_ARGUMENTS = frozenset("nccl dev kernel args storage comm work k unsigned long int void char struct uint t".split())
+_NCCL_ARGUMENTS = frozenset(
+    [
+        "nccl",
+        "dev",
+        "kernel",
+        "args",
+        "storage",
+        "comm",
+        "work",
+        "k",
+        "unsigned",
+        "long",
+        "int",
+        "void",
+        "char",
+        "struct",
+        "uint",
+        "t",
+    ]
+)
 _UCX_CALL = re.compile(r"(?i)^ucp_[a-z0-9_]+$")
 _IDS = (*LISTS, "xfer", "peer")
 _SCHEMA = {"label_id": pl.UInt32, "domain": pl.String, "is_default_domain": pl.Boolean, "name": pl.String}
@@ -80,9 +99,7 @@ class Hashed:
         if self._whole:
             found.append(f"{counted(self._whole, 'name')} of ranges stayed whole: rules would read them otherwise.")
         if self._kept_ids:
-            found.append(
-                f"{counted(len(self._kept_ids), 'id')} of requests or transfers stayed, likewise."
-            )
+            found.append(f"{counted(len(self._kept_ids), 'id')} of requests or transfers stayed, likewise.")
         return found
 
     def _hashed(self, labels: Sequence[Label]) -> Mapping[Label, str]:

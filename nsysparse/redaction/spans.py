@@ -9,7 +9,6 @@ from urllib.parse import unquote
 from nsysparse.presets.rules import Rule
 from nsysparse.redaction.words import WORD
 
-
 LISTS = ("request", "requests")
 """Fields that are lists of ids, percent-encoded."""
 

@@ -26,7 +26,9 @@ def planted(folder: Path) -> Path:
         thread.push_pop("kv_transfer op=send request=r1 layer=0", 900, 9_500)
         call_of = "ncclSend" if rank == 0 else "ncclRecv"
         form = "json" if rank == 0 else "blob"
-        thread.nccl(call_of, 1_000, 9_000, communicator=7, nbytes=8192, peer=1 - rank, rank=rank, nranks=2, payload=form)
+        thread.nccl(
+            call_of, 1_000, 9_000, communicator=7, nbytes=8192, peer=1 - rank, rank=rank, nranks=2, payload=form
+        )
         process.kernel(KERNEL, 9_000, 12_000, device=rank, stream=20, launch=thread.launch(2_000, 3_000))
         thread.launch(20_000, 20_100)  # launches nothing
         thread.push_pop("own payload", 13_000, 14_000, jsonText='{"user": "qwzcanary"}', binaryData=b"qwzcanary blob")
@@ -44,14 +46,20 @@ def planted(folder: Path) -> Path:
     builder.sql("INSERT INTO Unheard VALUES (?)", ("qwzcanary",))
     for table in ("NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "TARGET_INFO_GPU", "ANALYSIS_DETAILS"):
         builder.sql(f"ALTER TABLE {table} ADD COLUMN unheard TEXT DEFAULT 'qwzcanary'")
-    builder.sql("UPDATE TARGET_INFO_GPU SET uuid = 'qwzcanary-uuid', busLocation = 'qwzcanary-bus', ctrlDevPath = '/dev/qwzcanary'")
+    builder.sql(
+        "UPDATE TARGET_INFO_GPU SET uuid = 'qwzcanary-uuid', busLocation = 'qwzcanary-bus', ctrlDevPath = '/dev/qwzcanary'"
+    )
     builder.sql("UPDATE TARGET_INFO_SESSION_START_TIME SET localTime = 'qwzcanary', utcTime = 'qwzcanary'")
     builder.sql("UPDATE NVTX_PAYLOAD_SCHEMA_ENTRIES SET description = 'qwzcanary'")
     builder.sql("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES (domainId, schemaId, idx, type, name) VALUES (9, 99, 0, 7, ?)",
                 ("qwzcanary field",))  # fmt: skip
     # The category of an event, which nobody reads, and payloads of NCCL's with more in them than is read.
-    builder.sql("INSERT INTO NVTX_EVENTS (start, eventType, globalTid, text) VALUES (1, 33, 1, ?)", ("qwzcanary category",))
-    builder.sql("UPDATE NVTX_EVENTS SET jsonText = json_insert(jsonText, '$.host', 'qwzcanary') WHERE jsonText LIKE '{\"NCCL%'")
+    builder.sql(
+        "INSERT INTO NVTX_EVENTS (start, eventType, globalTid, text) VALUES (1, 33, 1, ?)", ("qwzcanary category",)
+    )
+    builder.sql(
+        "UPDATE NVTX_EVENTS SET jsonText = json_insert(jsonText, '$.host', 'qwzcanary') WHERE jsonText LIKE '{\"NCCL%'"
+    )
     builder.sql("CREATE TABLE Dropped (text TEXT)")
     builder.sql("INSERT INTO Dropped VALUES (?)", ("qwzcanary dropped " * 500,))
     builder.sql("DROP TABLE Dropped")
@@ -89,7 +97,9 @@ def test_no_command_lets_a_canary_out(tmp_path: Path) -> None:
 def test_the_planted_trace_holds_a_transfer_that_its_copy_holds_too(tmp_path: Path) -> None:
     trace, copy = planted(tmp_path), tmp_path / "trace.sqlite"
     assert call("redact", trace, "-o", copy, "-q", cwd=tmp_path).returncode == 0
-    before, after = (json.loads(call("report", each, "-f", "json", "-o", "-", cwd=tmp_path).stdout) for each in (trace, copy))
+    before, after = (
+        json.loads(call("report", each, "-f", "json", "-o", "-", cwd=tmp_path).stdout) for each in (trace, copy)
+    )
     assert before["totals"]["paired_count"] == 1
     assert after["totals"] == before["totals"]
 
