@@ -1,6 +1,6 @@
 """A copy of a trace with only what the analysis needs."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from nsysparse.api.options import Progress, silent
@@ -10,35 +10,40 @@ from nsysparse.source.access import Access
 from nsysparse.source.window import Window
 
 
-def redact(
-    source: Path,
-    target: Path,
-    *,
-    key: bytes | None = None,
-    hashed: bool = False,
-    rebased: bool = False,
-    presets: Sequence[str] = (),
-    request_pattern: str | None = None,
-    window_ns: tuple[int | None, int | None] | None = None,
-    progress: Progress = silent,
-) -> Made:
-    """Write a copy of an export.
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """How a copy is to be.
 
-    Args:
-        source: The export.
-        target: An empty file, which becomes the copy.
+    Attributes:
         key: Keys digests of hosts and names; without it hosts are dropped.
         hashed: Whether names become digests; that needs a key.
         rebased: Whether times count from the first event, and UTC is dropped.
         presets: As in `Options`.
         request_pattern: Likewise.
         window_ns: Likewise.
+    """
+
+    key: bytes | None = None
+    hashed: bool = False
+    rebased: bool = False
+    presets: tuple[str, ...] = ()
+    request_pattern: str | None = None
+    window_ns: tuple[int | None, int | None] | None = None
+
+
+def redact(source: Path, target: Path, asked: Redaction, progress: Progress = silent) -> Made:
+    """Write a copy of an export.
+
+    Args:
+        source: The export.
+        target: An empty file, which becomes the copy.
+        asked: How the copy is to be.
         progress: Is told what is being done.
 
     Raises:
         NsysparseError: The export or a preset cannot be used.
         OSError: The copy cannot be written.
     """
-    wish = Wish(key, hashed, rebased, load(presets, request_pattern))
-    window = None if window_ns is None else Window(*window_ns)
+    wish = Wish(asked.key, asked.hashed, asked.rebased, load(asked.presets, asked.request_pattern))
+    window = None if asked.window_ns is None else Window(*asked.window_ns)
     return copy_export(source, target, wish, Access(window=window), progress)

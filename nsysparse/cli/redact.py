@@ -26,8 +26,8 @@ _SALT = "Make one with: head -c 32 /dev/urandom > salt"
     type=click.Choice([KEEP, HASH]),
     default=KEEP,
     show_default=True,
-    help="Names of ranges and kernels, ids of requests: as they are, or digests. With hash, names that a rule knows keep"
-    " the words and numbers it knows them by.",
+    help="Names of ranges and kernels, ids of requests: as they are, or digests. With hash, names that a rule knows"
+    " keep the words and numbers it knows them by.",
 )
 @click.option(
     "--salt",
@@ -39,8 +39,8 @@ _SALT = "Make one with: head -c 32 /dev/urandom > salt"
 @click.option(
     "--rebase-times",
     is_flag=True,
-    help="Let times count from the first event, and drop UTC: a report of several copies must then align their clocks by"
-    " transfers.",
+    help="Let times count from the first event, and drop UTC: a report of several copies must then align their clocks"
+    " by transfers.",
 )
 @click.option(
     "--time-range",
@@ -65,9 +65,9 @@ def command(
 ) -> None:
     """Write a small copy of a trace with only what a report needs: a trace that can be handed on.
 
-    Environment, command lines, process output, users, hosts, paths, and every table, column and string that no report reads
-    stay behind. A report of the copy has the same numbers. Look at the copy before you send it: names of ranges are what
-    your server wrote, and --names keep leaves them as they are.
+    Environment, command lines, process output, users, hosts, paths, and every table, column and string that no report
+    reads stay behind. A report of the copy has the same numbers. Look at the copy before you send it: names of ranges
+    are what your server wrote, and --names keep leaves them as they are.
 
     \b
         nsysparse redact trace.sqlite -o small.sqlite
@@ -83,23 +83,21 @@ def command(
         )
     if names == HASH and salt is None:
         raise UsageError("--names hash needs --salt FILE: digests without a key can be guessed.", _SALT)
-    from nsysparse.api.redacting import redact
+    from nsysparse.api.redacting import Redaction, redact
     from nsysparse.source.inputs import find_inputs
     from nsysparse.units import counted
 
     target = Path(output)
     window = None if time_range is None else time_range_ns(time_range)
     key = None if salt is None else _key(salt)
+    asked = Redaction(key, names == HASH, rebase_times, presets, request_pattern, window)
     with ExitStack() as stack, progress() as tell:
         paths = find_inputs((trace,), stack)
         if len(paths) != 1:
             raise UsageError(f"{Path(trace).name}: {counted(len(paths), 'trace')}; one copy is of one.", "Name a file.")
 
         def fill(beside: Path) -> "tuple[int, tuple[str, ...]]":
-            made = redact(
-                paths[0], beside, key=key, hashed=names == HASH, rebased=rebase_times, presets=presets,
-                request_pattern=request_pattern, window_ns=window, progress=tell,
-            )  # fmt: skip
+            made = redact(paths[0], beside, asked, tell)
             return sum(made.rows.values()), made.said
 
         inputs = [*paths, Path(trace), *([salt] if salt else []), *map(Path, presets), *config_files()]
@@ -119,10 +117,5 @@ def _key(salt: Path) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{salt.name}: cannot be read ({reason}).", _SALT) from error
     if len(key) < _LEAST:
-        raise InputError(f"{salt.name}: has {counted_bytes(len(key))}, too few for a salt.", _SALT)
+        raise InputError(f"{salt.name}: has {len(key)} bytes, too few for a salt.", _SALT)
     return key
-
-
-def counted_bytes(count: int) -> str:
-    """So many bytes, in words."""
-    return f"{count} byte{'' if count == 1 else 's'}"

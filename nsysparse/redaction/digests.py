@@ -44,8 +44,8 @@ class Digests:
     def request(self, text: str) -> str:
         """What stands for the id of a request, in the shape in which engines write such.
 
-        A number becomes a number; a known prefix stays; what comes before the suffix that recent engines append, and the
-        suffix, become digests of their own, so that ids that differed by the suffix alone still do.
+        A number becomes a number; a known prefix stays; what comes before the suffix that recent engines append, and
+        the suffix, become digests of their own, so that ids that differed by the suffix alone still do.
         """
         if text.isascii() and text.isdigit():
             return self.number("request", text)

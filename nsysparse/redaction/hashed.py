@@ -1,8 +1,8 @@
 """Names as digests, except what a rule knows them by: recognised texts keep their words and numbers, no more.
 
-A text that no rule of the analysis or of a preset knows becomes a digest as a whole. Of one that is known, ids of requests and
-transfers become digests, and so do words that the presets' own patterns and examples do not use. Then all rules are asked
-again: where they would say anything else, only ids become digests, and where even that would change it, the text stays whole.
+A text that no rule of the analysis or of a preset knows becomes a digest as a whole. Of one that is known, ids of requests
+and transfers become digests, and so do words that the presets' own patterns and examples do not use. Then all rules are
+asked again: where they would say anything else, only ids become digests; where even that would, the text stays whole.
 """
 
 import re
@@ -94,7 +94,8 @@ class Hashed:
         """How many texts stayed whole, and ids."""
         every = counted(len(self._labels), "distinct name")
         found = [
-            f"Of {every} of ranges {self._in_part:,} keep the words and numbers that rules know them by, others are digests."
+            f"Of {every} of ranges {self._in_part:,} keep the words and numbers that rules know them by,"
+            " others are digests."
         ]
         if self._whole:
             found.append(f"{counted(self._whole, 'name')} of ranges stayed whole: rules would read them otherwise.")

@@ -18,7 +18,7 @@ KERNEL = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 
 
 def planted(folder: Path) -> Path:
-    """A trace whose folder, host, users, environment, unknown columns and tables, payloads and free pages are canaries."""
+    """A trace with canaries as folder, host, users, environment, in unknown columns and tables, payloads, free pages."""
     builder = TraceBuilder(schema="3.27", gpus={0: "NVIDIA H100", 1: "NVIDIA H100"}, host="QwzCanary-Host")
     for rank, pid in enumerate((11, 22)):
         process = builder.process(pid=pid, name="qwzcanary-process")
@@ -46,9 +46,8 @@ def planted(folder: Path) -> Path:
     builder.sql("INSERT INTO Unheard VALUES (?)", ("qwzcanary",))
     for table in ("NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "TARGET_INFO_GPU", "ANALYSIS_DETAILS"):
         builder.sql(f"ALTER TABLE {table} ADD COLUMN unheard TEXT DEFAULT 'qwzcanary'")
-    builder.sql(
-        "UPDATE TARGET_INFO_GPU SET uuid = 'qwzcanary-uuid', busLocation = 'qwzcanary-bus', ctrlDevPath = '/dev/qwzcanary'"
-    )
+    for column in ("uuid", "busLocation", "ctrlDevPath"):
+        builder.sql(f"UPDATE TARGET_INFO_GPU SET {column} = 'qwzcanary'")
     builder.sql("UPDATE TARGET_INFO_SESSION_START_TIME SET localTime = 'qwzcanary', utcTime = 'qwzcanary'")
     builder.sql("UPDATE NVTX_PAYLOAD_SCHEMA_ENTRIES SET description = 'qwzcanary'")
     builder.sql("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES (domainId, schemaId, idx, type, name) VALUES (9, 99, 0, 7, ?)",
@@ -58,7 +57,7 @@ def planted(folder: Path) -> Path:
         "INSERT INTO NVTX_EVENTS (start, eventType, globalTid, text) VALUES (1, 33, 1, ?)", ("qwzcanary category",)
     )
     builder.sql(
-        "UPDATE NVTX_EVENTS SET jsonText = json_insert(jsonText, '$.host', 'qwzcanary') WHERE jsonText LIKE '{\"NCCL%'"
+        "UPDATE NVTX_EVENTS SET jsonText = json_insert(jsonText, '$.host', 'qwzcanary') WHERE jsonText LIKE '{%'"
     )
     builder.sql("CREATE TABLE Dropped (text TEXT)")
     builder.sql("INSERT INTO Dropped VALUES (?)", ("qwzcanary dropped " * 500,))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nsysparse.api import Options, analyse, inspect
-from nsysparse.api.redacting import redact
+from nsysparse.api.redacting import Redaction, redact
 from nsysparse.errors import InputError, NotAnExport
 from nsysparse.presets.loader import builtin
 from nsysparse.redaction.digests import Digests
@@ -32,7 +32,7 @@ def copied(paths: Sequence[Path], folder: Path, **wish: bool) -> list[Path]:
     for path in paths:
         target = folder / path.name
         target.touch()
-        redact(path, target, key=KEY, **wish)
+        redact(path, target, Redaction(key=KEY, **wish))
         made.append(target)
     return made
 
