@@ -1,8 +1,8 @@
 """Names as digests, except what a rule knows them by: recognised texts keep their words and numbers, no more.
 
-A text that no rule of the analysis or of a preset knows becomes a digest as a whole. Of one that is known, ids of requests
-and transfers become digests, and so do words that the presets' own patterns and examples do not use. Then all rules are
-asked again: where they would say anything else, only ids become digests; where even that would, the text stays whole.
+A text that no rule of the analysis or of a preset knows becomes a digest as a whole. Of one that is known, ids of
+requests and transfers become digests, and so do words that the presets' own patterns and examples do not use. Then all
+rules are asked again: where they would say anything else, only ids become digests; where even that would, a text stays.
 """
 
 import re
@@ -93,10 +93,8 @@ class Hashed:
     def said(self) -> Sequence[str]:
         """How many texts stayed whole, and ids."""
         every = counted(len(self._labels), "distinct name")
-        found = [
-            f"Of {every} of ranges {self._in_part:,} keep the words and numbers that rules know them by,"
-            " others are digests."
-        ]
+        in_part = f"{self._in_part:,} keep the words and numbers that rules know them by"
+        found = [f"Of {every} of ranges {in_part}, others are digests."]
         if self._whole:
             found.append(f"{counted(self._whole, 'name')} of ranges stayed whole: rules would read them otherwise.")
         if self._kept_ids:

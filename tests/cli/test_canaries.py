@@ -18,7 +18,7 @@ KERNEL = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 
 
 def planted(folder: Path) -> Path:
-    """A trace with canaries as folder, host, users, environment, in unknown columns and tables, payloads, free pages."""
+    """A trace with canaries as folder, host, users, environment, unknown columns and tables, payloads, free pages."""
     builder = TraceBuilder(schema="3.27", gpus={0: "NVIDIA H100", 1: "NVIDIA H100"}, host="QwzCanary-Host")
     for rank, pid in enumerate((11, 22)):
         process = builder.process(pid=pid, name="qwzcanary-process")
