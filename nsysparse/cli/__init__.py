@@ -20,6 +20,7 @@ COMMANDS = {
     "inspect": "Say what a trace holds, what it lacks and why, and the command that would record the rest.",
     "capture": "Print the commands that record a serving system with nsys and export the report.",
     "export": "Export a frame of events or results, one row per record; or metrics of the whole run.",
+    "redact": "Write a small copy of a trace with only what a report needs: a trace that can be handed on.",
     "convention": "Print the annotation convention: the NVTX ranges that make KV transfers attributable.",
     "links": "Show the catalogue of links that transfers are held against.",
     "models": "Show the catalogue of models whose KV-cache size is known.",

@@ -97,10 +97,33 @@ def stream(fill: Callable[[BinaryIO], Said], target: Path | None, *, force: bool
         said = fill(cast("BinaryIO", _Terminal()) if is_terminal() else sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return said
+
+    def filled(beside: Path) -> Said:
+        with beside.open("wb") as file:
+            return fill(file)
+
+    return build(filled, target, force=force, inputs=inputs)
+
+
+def build(make: Callable[[Path], Said], target: Path, *, force: bool, inputs: Sequence[Path] = ()) -> Said:
+    """Have a file written by what wants its path; else as `write`.
+
+    Args:
+        make: Writes everything to the file of this path, which is there and empty.
+        target: As for `write`.
+        force: Likewise.
+        inputs: Likewise.
+
+    Returns:
+        What `make` says.
+
+    Raises:
+        OutputError: The file is somebody else's, or cannot be written.
+    """
     check(target, force=force, inputs=inputs)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        return _replace(target, fill)
+        return _replace(target, make)
     except OSError as error:
         raise _unwritable(target, error) from error
 
@@ -167,12 +190,12 @@ def _is_ours(target: Path) -> bool:
     return any(signature in head for signature in _SIGNATURES)
 
 
-def _replace(target: Path, fill: Callable[[BinaryIO], Said]) -> Said:
+def _replace(target: Path, make: Callable[[Path], Said]) -> Said:
     """Old file or new file, never half: written beside it, then renamed."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
-            said = fill(file)
+        os.close(handle)
+        said = make(Path(name))
         # mkstemp's files are private; give it the mode a plain open would.
         mask = os.umask(0)
         os.umask(mask)

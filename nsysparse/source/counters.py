@@ -51,10 +51,34 @@ def read_counters(export: Export, trace_id: str, anomalies: Counter[str]) -> Fra
     return Counters.validate(ordered.select(Counters.column_names()))
 
 
+def gpu_metric_ids(export: Export) -> list[int]:
+    """Ids of the GPU metrics that are read."""
+    return _gpu_metric_names(export)["metric_id"].unique().sort().to_list()
+
+
+def nic_metric_lists(export: Export) -> list[int]:
+    """Lists with metrics of adapters that are read."""
+    return _nic_metric_names(export)["list_id"].unique().sort().to_list()
+
+
+def is_read(metric: pl.Expr) -> pl.Expr:
+    """Whether metrics of these names are read, of GPUs or adapters."""
+    return (metric.str.contains(_GPU_METRIC) | metric.str.contains(_NIC_METRIC)).fill_null(value=False)
+
+
+def _gpu_metric_names(export: Export) -> pl.DataFrame:
+    wanted = like("metricName", "nvlink%") | like("metricName", "pcie%")
+    return _named(export, schema.GPU_METRIC_NAMES, wanted).filter(pl.col("metric").str.contains(_GPU_METRIC))
+
+
+def _nic_metric_names(export: Export) -> pl.DataFrame:
+    named = _named(export, schema.NIC_METRIC_NAMES, like("name", "%bytes %"))
+    return named.filter(pl.col("metric").str.contains(_NIC_METRIC))
+
+
 def _gpu_metrics(export: Export) -> pl.DataFrame:
     """A sample covers the time since the sample before; the first of a metric covers nothing that is known."""
-    wanted = like("metricName", "nvlink%") | like("metricName", "pcie%")
-    metrics = _named(export, schema.GPU_METRIC_NAMES, wanted).filter(pl.col("metric").str.contains(_GPU_METRIC))
+    metrics = _gpu_metric_names(export)
     ids = metrics["metric_id"].unique().sort().to_list()
     samples = _named(export, schema.GPU_METRICS, among("metricId", ids))
     key = ["type_id", "metric_id"]
@@ -72,9 +96,7 @@ def _gpu_metrics(export: Export) -> pl.DataFrame:
 
 
 def _nic_metrics(export: Export, anomalies: Counter[str]) -> pl.DataFrame:
-    metrics = _named(export, schema.NIC_METRIC_NAMES, like("name", "%bytes %")).filter(
-        pl.col("metric").str.contains(_NIC_METRIC)
-    )
+    metrics = _nic_metric_names(export)
     lists = metrics["list_id"].unique().sort().to_list()
     samples = _named(export, schema.NIC_METRICS, among("metricsListId", lists))
     key = ["list_id", "index"]

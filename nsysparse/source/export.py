@@ -1,6 +1,6 @@
 """An opened export: which tables and columns it has, and typed reads of some of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -110,24 +110,45 @@ class Export:
         Raises:
             InputError: A required column is missing, or a value has another type than its column declares.
         """
-        added = extra or {}
-        everything = {ours: dtype for ours, (_, dtype) in (*spec.columns.items(), *added.items())}
+        everything = _types(spec, extra)
+        return pl.concat([pl.DataFrame(schema=everything), *self.batches(spec, where, extra, limit)])
+
+    def batches(
+        self,
+        spec: TableSpec,
+        where: Piece | None = None,
+        extra: Mapping[str, tuple[str, type[pl.DataType]]] | None = None,
+        limit: int | None = None,
+    ) -> Iterator[pl.DataFrame]:
+        """The same some rows at a time, as they come: for tables that are larger than memory.
+
+        Args:
+            spec: As for `read`.
+            where: Likewise.
+            extra: Likewise.
+            limit: Likewise.
+
+        Raises:
+            InputError: As for `read`.
+        """
         present = self.columns(spec.table)
         if spec.table not in self.tables:
-            return pl.DataFrame(schema=everything)
+            return
         self._require(spec, present)
+        added = extra or {}
+        everything = _types(spec, extra)
         stored = {ours: theirs for ours, (theirs, _) in spec.columns.items() if theirs in present}
         expressions = {ours: quoted(theirs) for ours, theirs in stored.items()}
         expressions |= {ours: expression for ours, (expression, _) in added.items()}
         if not expressions:
-            return pl.DataFrame(schema=everything)
+            return
         conditions = [each for each in (where, self._within(spec)) if each is not None]
         statement = _select(expressions, spec.table, conditions, limit)
-        found = self._fetch(statement, {ours: everything[ours] for ours in expressions}, spec.table, stored)
         absent = [
             pl.lit(None, dtype=dtype).alias(ours) for ours, dtype in everything.items() if ours not in expressions
         ]
-        return self._shifted(found.with_columns(absent).select(list(everything)))
+        for found in self._sql.select(statement, {ours: everything[ours] for ours in expressions}, spec.table, stored):
+            yield self._shifted(found.with_columns(absent).select(list(everything)))
 
     def scan(self, spec: TableSpec, each: Callable[[Batch], Reduced], *, keep: Keep | None = None) -> Scanned[Reduced]:
         """One pass over a table that may be far larger than memory, in the order of its rows.
@@ -261,6 +282,11 @@ class Export:
                 f" {schema.NVTX.table} or {schema.KERNEL.table}.",
                 "Export again from the .nsys-rep file.",
             )
+
+
+def _types(spec: TableSpec, extra: Mapping[str, tuple[str, type[pl.DataType]]] | None) -> dict[str, type[pl.DataType]]:
+    """Our columns of a read and their types."""
+    return {ours: dtype for ours, (_, dtype) in (*spec.columns.items(), *(extra or {}).items())}
 
 
 def _select(

@@ -125,6 +125,11 @@ def read_launched(export: Export) -> Launched:
     return _by_thread(calls, threads, of_calls, last_ns)
 
 
+def launching_pairs(export: Export) -> PairIndex:
+    """The pairs of process and correlation id that GPU work has: calls with one of these launched some."""
+    return _read_work(export)[1]
+
+
 def of_frame(calls: pl.DataFrame) -> Launched:
     """Calls that are in memory.
 

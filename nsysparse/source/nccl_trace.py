@@ -107,7 +107,7 @@ def _facts(text: str, anomalies: Counter[str]) -> dict[str, int | bool]:
         return {}
     said: dict[str, set[object]] = {}
     for key, value in _flat(loaded):
-        name = _KEYS.get(re.sub(r"[^a-z0-9]", "", key.lower()))
+        name = _meant(key)
         if name is not None:
             said.setdefault(name, set()).add(value)
     numbers = {name: _number(values) for name, values in said.items()}
@@ -123,6 +123,25 @@ def _facts(text: str, anomalies: Counter[str]) -> dict[str, int | bool]:
             facts["bytes"] = size
     marks = {f"has_{mark}": _is_marked(said.get(mark, set())) for mark in _MARKS}
     return {name: value for name, value in (facts | marks).items() if name in _STORED}
+
+
+def known_part(tree: Mapping[str, object], depth: int = 0) -> dict[str, object]:
+    """Of a JSON object the keys that are read, with values that say the same: a text that is neither is "?"."""
+    kept: dict[str, object] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            if depth < _DEEPEST and (inner := known_part(value, depth + 1)):
+                kept[f"at {len(kept)}"] = inner
+        elif isinstance(value, int | str) and _meant(key) is not None:
+            is_plain = (
+                not isinstance(value, str) or not value or _whole(value) is not None or _type_name(value) in _WIDTHS
+            )
+            kept[key] = value if is_plain else "?"
+    return kept
+
+
+def _meant(key: str) -> str | None:
+    return _KEYS.get(re.sub(r"[^a-z0-9]", "", key.lower()))
 
 
 def _flat(tree: Mapping[str, object], depth: int = 0) -> Iterator[tuple[str, object]]:

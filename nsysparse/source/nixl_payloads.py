@@ -56,8 +56,7 @@ class Decoder:
 
     def read(self, text: str | None, blob: bytes | None) -> dict[str, Value]:
         """Fields of one payload; JSON wins where both exist. Empty, and counted, where nothing can be read."""
-        pairs = _from_json(text) if text is not None else self._from_blob(blob or b"")
-        named = dict(_attributes(pairs))
+        named = self.attributes(text, blob)
         found: dict[str, Value] = {}
         size, agent = named.get("bytes"), named.get("remote_agent")
         if isinstance(size, int) and not isinstance(size, bool):
@@ -65,11 +64,20 @@ class Decoder:
                 found["bytes"] = size
             else:
                 self.impossible += 1
-        # JSON can spell half a character, which is no text that could be written again.
-        if isinstance(agent, str) and 0 < len(agent) <= _MAX_NAME and not _HALF.search(agent):
+        if isinstance(agent, str) and self.is_agent(agent):
             found["remote_agent"] = agent
         self.undecodable += not ("bytes" in named or "remote_agent" in named)
         return found
+
+    def attributes(self, text: str | None, blob: bytes | None) -> dict[str, object]:
+        """All attributes of one payload by name, whatever they are."""
+        pairs = _from_json(text) if text is not None else self._from_blob(blob or b"")
+        return dict(_attributes(pairs))
+
+    @staticmethod
+    def is_agent(name: str) -> bool:
+        """Whether an agent can have this name. JSON can spell half a character, which cannot be written again."""
+        return 0 < len(name) <= _MAX_NAME and not _HALF.search(name)
 
     def _from_blob(self, blob: bytes) -> Pairs:
         found = blob_body(blob)
