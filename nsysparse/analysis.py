@@ -638,6 +638,11 @@ class Reason:
     fix: str = ""
 
 
+MISSING_FILES = "traces-unreadable"
+_OF_A_PART = frozenset({MISSING_FILES, "part-of-the-time"})
+"""Warnings that no number of the report is of the whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnalysisWarning:
     """Something odd that was seen `count` times and did not stop the analysis."""
@@ -681,6 +686,11 @@ class Analysis:
     prompts: tuple[PromptBucket, ...] | None = None
     worst: tuple[str, ...] = ()
     format_version: int = field(default=FORMAT_VERSION)
+
+    @property
+    def of_a_part(self) -> tuple[AnalysisWarning, ...]:
+        """What its numbers are not of: a time that was left out, files that could not be read."""
+        return tuple(each for each in self.warnings if each.code in _OF_A_PART)
 
     def reason(self, path: str) -> Reason | None:
         """Why the value at `path`, a JSON Pointer into the report, is null; None where no reason is given."""

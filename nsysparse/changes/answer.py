@@ -1,6 +1,7 @@
 """The comparison's verdict, what to know before believing it, and the gates it was asked."""
 
 from nsysparse.changes.rows import title
+from nsysparse.compare.notes import PARTIAL
 from nsysparse.compare.wording import failed_and_open, percent, relative
 from nsysparse.comparison import (
     IMPROVED,
@@ -51,7 +52,9 @@ def verdict(comparison: Comparison) -> list[Block]:
     notices = {name: side.notice.message for name, side in sides if side.notice}
     if len(notices) == len(sides) and len(set(notices.values())) == 1:
         notices = {"Both": notices["Base"]}
-    return [*blocks, *(Callout("notice", "synthetic", f"{name}: {each}", "doubt") for name, each in notices.items())]
+    blocks += [Callout("notice", "synthetic", f"{name}: {each}", "doubt") for name, each in notices.items()]
+    parts = (each for each in comparison.comparability if each.code.startswith(PARTIAL))
+    return [*blocks, *(Callout("notice", "partial", capitalised(each.message), "doubt") for each in parts)]
 
 
 def _is_lost(change: Change) -> bool:

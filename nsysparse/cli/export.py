@@ -99,6 +99,8 @@ def command(
         stream(fill, target, force=force)
     if target is not None:
         say(f"Wrote {what} to {target}")
+    if options.window_ns is not None:
+        say("Only a part of the time was read: work of GPUs outside it is in no sum, count or projection.")
     tell.check(len(paths), "the export")
 
 

@@ -19,14 +19,14 @@ def time_range_ns(text: str) -> tuple[int | None, int | None]:
         text: `A..B`, of which either may be left out: numbers with units from ns to m.
 
     Raises:
-        UsageError: It is no such range, or ends before it begins.
+        UsageError: It is no such range, or holds no instant.
     """
     first, dots, last = text.partition("..")
     if not dots or not (first.strip() or last.strip()):
         raise UsageError(f"{_OPTION} {shown_name(text)}: is no range A..B.", _EXAMPLE)
     start, end = (_nanoseconds(text, each.strip()) for each in (first, last))
     if start is not None and end is not None and start >= end:
-        raise UsageError(f"{_OPTION} {shown_name(text)}: ends before it begins.", f"Write {_OPTION} {last}..{first}.")
+        raise UsageError(f"{_OPTION} {shown_name(text)}: ends before anything can be in it.", _EXAMPLE)
     return start, end
 
 

@@ -21,7 +21,7 @@ from nsysparse.compare.gates import Condition, answer, parse
 from nsysparse.compare.judging import Rules
 from nsysparse.compare.matching import busiest_differ, links_of, match_links, match_requests, match_traces
 from nsysparse.compare.measures import RATE
-from nsysparse.compare.notes import remarks
+from nsysparse.compare.notes import remarks, uneven
 from nsysparse.compare.of_run import RUN, SHORTER
 from nsysparse.compare.outcome import outcome
 from nsysparse.compare.prompts import prompt_lengths_apart
@@ -84,7 +84,10 @@ def compare(
         noise=rules.noise,
         min_samples=rules.min_samples,
         comparability=remarks(bases, candidate, traces[0], partners[0], match, rules.noise),
-        gates=tuple(answer(each, asked.get((each.scope, each.metric), ()), found, rules) for each in conditions),
+        gates=tuple(
+            answer(each, asked.get((each.scope, each.metric), ()), found, rules, uneven(bases, candidate))
+            for each in conditions
+        ),
         metrics=tuple(run),
         links=moved(links, rules.noise),
         layers=moved(layers, rules.noise),

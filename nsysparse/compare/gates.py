@@ -121,7 +121,7 @@ def _unknown(named: str, known: Sequence[str], shown: str) -> UsageError:
     )
 
 
-def answer(condition: Condition, changes: Sequence[Change], outcome: Outcome, rules: Rules) -> Gate:
+def answer(condition: Condition, changes: Sequence[Change], outcome: Outcome, rules: Rules, uneven: str = "") -> Gate:
     """Whether a gate holds: it fails where any layer or link fails it, and is open where none does but one may.
 
     Args:
@@ -130,7 +130,10 @@ def answer(condition: Condition, changes: Sequence[Change], outcome: Outcome, ru
             decide.
         outcome: The comparison's verdict.
         rules: What counts as a change.
+        uneven: Why no change is one of the runs, if so: then only the candidate's own values are held against limits.
     """
+    if uneven and (condition.is_change or condition.scope == "verdict"):
+        return Gate(condition.expression, None, None, uneven)
     if condition.scope == "verdict":
         passed = {REGRESSED: False, MIXED: False, IMPROVED: True, UNCHANGED: True}.get(outcome.state)
         lost = next((each for each in changes if _is_lost(each, rules)), None)

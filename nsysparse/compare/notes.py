@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from nsysparse.analysis import Analysis, Setting
+from nsysparse.analysis import MISSING_FILES, Analysis, Setting
 from nsysparse.compare.alike import median_sizes, no_link_in_common, sizes_apart
 from nsysparse.compare.matching import BY_ID, Partners, RequestMatch, Traces
 from nsysparse.compare.measures import DEVICES_MS
@@ -21,6 +21,8 @@ _SETTINGS = {
 }  # fmt: skip
 """Settings that change what is compared, by the options that set them."""
 _MOST_LISTED = 3
+PARTIAL = "partial-"
+"""What codes of remarks begin with that say what the numbers of a run are not of."""
 _POINTS = 0.05
 """Shares of what is attributed that differ by more than this make sums per layer or request differ, too."""
 
@@ -45,6 +47,7 @@ def remarks(
     """
     base = bases[0]
     return (
+        *_parts(bases, candidate),
         *_copies(bases, candidate),
         *_kinds(base, candidate),
         *_asked(base, candidate),
@@ -57,6 +60,25 @@ def remarks(
         *_sizeless(base, candidate),
         *_known(base, candidate),
     )
+
+
+def uneven(bases: Sequence[Analysis], candidate: Analysis) -> str:
+    """Why no change between the runs is one of theirs: of one more was read than of another; empty otherwise."""
+    runs = [*bases, candidate]
+    if any(each.code == MISSING_FILES for run in runs for each in run.of_a_part):
+        return "files of a run could not be read"
+    if len({_value(run.settings.get("time_range")) for run in runs}) > 1:
+        return "other parts of the time were read of base than of the candidate"
+    return ""
+
+
+def _parts(bases: Sequence[Analysis], candidate: Analysis) -> Iterator[Remark]:
+    """What the numbers of either side are not of."""
+    ours = {each.message: each for base in bases for each in base.of_a_part}
+    theirs = {each.message: each for each in candidate.of_a_part}
+    for message, warning in sorted((ours | theirs).items()):
+        where = "both" if message in ours and message in theirs else "base" if message in ours else "the candidate"
+        yield Remark(f"{PARTIAL}{warning.code}", f"{where}: {quoted(message)}")
 
 
 def _copies(bases: Sequence[Analysis], candidate: Analysis) -> Iterator[Remark]:
@@ -232,7 +254,10 @@ def _known(base: Analysis, candidate: Analysis) -> Iterator[Remark]:
         if len(known) == len(shares) and max(known) - min(known) > _POINTS:
             said = [human_share(share) for share in known]
             yield Remark(f"attributed-{field}", f"bytes with a {field}: {said[0]} in base, {said[1]} in the candidate")
-    ours, theirs = ({warning.code: warning.message for warning in each.warnings} for each in (base, candidate))
+    ours, theirs = (
+        {warning.code: warning.message for warning in each.warnings if warning not in each.of_a_part}
+        for each in (base, candidate)
+    )
     for code in sorted(ours.keys() ^ theirs.keys()):
         where, message = ("base", ours[code]) if code in ours else ("the candidate", theirs[code])
         yield Remark(f"warning-{code}", f"only in {where}: {quoted(message)}")

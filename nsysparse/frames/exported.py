@@ -24,7 +24,9 @@ class NvtxRanges(OfTrace):
         about="earliest start of the GPU work launched inside it; null without such work",
     )
     projected_end_ns = Column(pl.Int64, nullable=True, about="latest end of that work")
-    gpu_op_count = Column(pl.UInt32, nullable=False, about="GPU operations launched inside it")
+    gpu_op_count = Column(
+        pl.UInt32, nullable=False, about="GPU operations launched inside it; of a --time-range such as overlap that"
+    )
 
 
 class Scopes(OfTrace):
@@ -68,7 +70,9 @@ class Scopes(OfTrace):
         about="earliest start of the GPU work launched inside it; null without such work",
     )
     projected_end_ns = Column(pl.Int64, nullable=True, about="latest end of that work")
-    gpu_op_count = Column(pl.UInt32, nullable=False, about="GPU operations launched inside it")
+    gpu_op_count = Column(
+        pl.UInt32, nullable=False, about="GPU operations launched inside it; of a --time-range such as overlap that"
+    )
 
 
 def exported_scopes(placed: pl.DataFrame) -> Frame[Scopes]:

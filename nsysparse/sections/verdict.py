@@ -4,8 +4,6 @@ from nsysparse.analysis import ADVICE, Analysis, Verdict
 from nsysparse.document import Abstention, Block, Callout, Paragraph, Tone
 from nsysparse.units import FINEST_PERCENT, UNKNOWN, capitalised, counted, human_share, within
 
-_OF_A_PART = ("part-of-the-time", "traces-unreadable")
-"""Warnings that no number of the report is of the whole."""
 _STATES: dict[str, tuple[str, Tone]] = {
     "over": ("over the threshold", "bad"),
     "ok": ("within the threshold", "good"),
@@ -55,11 +53,7 @@ def build(analysis: Analysis) -> list[Block]:
     if analysis.notice is not None:
         message = analysis.notice.message
         blocks.append(Callout("notice", analysis.notice.code, capitalised(message), "doubt"))
-    blocks += [
-        Callout("notice", "partial", capitalised(warning.message), "doubt")
-        for warning in analysis.warnings
-        if warning.code in _OF_A_PART
-    ]
+    blocks += [Callout("notice", "partial", capitalised(warning.message), "doubt") for warning in analysis.of_a_part]
     if verdict.value is None:
         why = analysis.reason("/verdict/value")
         if why is not None:

@@ -136,7 +136,9 @@ def wanted(sizes: tuple[str, ...], only: str | None) -> list[str]:
 
 def line(figure: Figure, recorded: Figure | None, slack: float) -> str:
     """What is printed of a figure: its demand, the ratio, what it was when recorded, medians, and equal answers."""
-    met = {True: "met", False: "NOT YET", None: ""}[figure.is_met(slack)]
+    met = {True: "met", False: "NOT YET", None: ""}[figure.is_met()]
+    if figure.is_met() is False and figure.is_met(slack):
+        met = "slack"  # missed by no more than is allowed here
     was = f"recorded {recorded.shown()}" if recorded and recorded.value is not None else ""
     demand = demanded(figure.demand, figure.size)
     cells = f"{figure.name:27} {demand:12} {figure.shown():>9}  {met:7} {was:18}"
