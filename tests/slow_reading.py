@@ -61,6 +61,10 @@ def threads(_: Task) -> str | None:
     return os.environ.get("POLARS_MAX_THREADS")
 
 
+def hears_interrupts(_: Task) -> bool:
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 def _is_ordered(order: Path) -> bool:
     try:
         order.unlink()

@@ -9,7 +9,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -102,6 +102,8 @@ def _living(idle: list[tuple[Connection, SpawnProcess]]) -> tuple[Connection, Sp
 
 
 def _started(threads: int) -> tuple[Connection, SpawnProcess]:
+    # multiprocessing starts a process of its own beside the first, and lets interrupts through afterwards.
+    resource_tracker.ensure_running()
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(theirs, threads), daemon=True)

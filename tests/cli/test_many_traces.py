@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,11 @@ def test_nobody_is_left_behind_when_the_caller_stops(run: list[Path]) -> None:
     next(runs)
     runs.close()
     assert multiprocessing.active_children() == []
+
+
+def test_ctrl_c_is_for_nobody_but_the_caller(run: list[Path]) -> None:
+    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]  # noqa: SLF001 (as before the first process)
+    assert [told for _, told in run_in_processes(slow_reading.hears_interrupts, tasks(run), 2)] == [False] * 3
 
 
 def test_ctrl_c_ends_all_processes_with_one_line(run: list[Path], tmp_path: Path) -> None:
