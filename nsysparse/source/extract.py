@@ -60,8 +60,8 @@ def read_trace(
     Args:
         path: The .sqlite file.
         trace_id: Name of this input within the command.
-        all_gpu_work: Also read kernels that are neither NCCL's nor pack KV, all copies, memsets and graphs; the filter
-            runs in SQLite. Copies between devices are always read.
+        all_gpu_work: Also read kernels that are neither NCCL's nor pack KV, all copies, memsets and graphs.
+            Copies between devices are always read.
         all_ranges: Also ranges that are neither NCCL's nor NIXL's nor of labels that speak.
         speaking: Asked with the labels for the ids of those that say something.
         local_copies: Asked with the labels whether copies to and from the host and within a device matter too.
