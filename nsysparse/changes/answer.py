@@ -12,6 +12,7 @@ from nsysparse.comparison import (
     Change,
     Comparison,
     Gate,
+    Remark,
 )
 from nsysparse.document import Block, Callout, Cell, Column, Heading, Paragraph, Table, Tone
 from nsysparse.units import capitalised, counted
@@ -44,8 +45,9 @@ def verdict(comparison: Comparison) -> list[Block]:
     """The answer, and what is synthetic."""
     found = comparison.verdict
     state, tone = _STATES[found.state]
-    if tone == "good" and any(map(_is_lost, comparison.metrics)):
-        tone = "doubt"  # what is not measured any more may have got worse
+    parts = [each for each in comparison.comparability if _is_of_a_part(each)]
+    if tone == "good" and (parts or any(map(_is_lost, comparison.metrics))):
+        tone = "doubt"  # what is not measured any more, or was not read, may have got worse
     figure, of = _figure(comparison)
     blocks: list[Block] = [Callout("verdict", state, found.text, tone, figure, of, _basis(comparison))]
     sides = (("Base", comparison.base), ("Candidate", comparison.candidate))
@@ -53,8 +55,11 @@ def verdict(comparison: Comparison) -> list[Block]:
     if len(notices) == len(sides) and len(set(notices.values())) == 1:
         notices = {"Both": notices["Base"]}
     blocks += [Callout("notice", "synthetic", f"{name}: {each}", "doubt") for name, each in notices.items()]
-    parts = (each for each in comparison.comparability if each.code.startswith(PARTIAL))
     return [*blocks, *(Callout("notice", "partial", capitalised(each.message), "doubt") for each in parts)]
+
+
+def _is_of_a_part(remark: Remark) -> bool:
+    return remark.code.startswith(PARTIAL)
 
 
 def _is_lost(change: Change) -> bool:
@@ -116,10 +121,11 @@ def gates_said(comparison: Comparison) -> list[Block]:
 
 def first_remarks(comparison: Comparison) -> list[Block]:
     """What to know first, in a sentence each."""
-    shown = comparison.comparability[:_MOST_REMARKS]
+    others = [each for each in comparison.comparability if not _is_of_a_part(each)]  # these stand below the verdict
+    shown = others[:_MOST_REMARKS]
     if not shown:
         return []
-    more = len(comparison.comparability) - len(shown)
+    more = len(others) - len(shown)
     rest = f" {counted(more, 'more difference')}." if more else ""
     said = ". ".join(capitalised(each.message) for each in shown)
     return [Paragraph(f"Before comparing: {said}.{rest}", "doubt")]

@@ -46,6 +46,7 @@ def test_a_part_is_said_first_and_leaves_gates_on_changes_open(
     assert ("**Partial.**" in done.stdout) is (said is not None)
     if said is not None:
         assert f"> **Partial.** {said}" in done.stdout
+        assert f"Before comparing: {said}" not in done.stdout  # said once above the tables
     value = call(
         "diff", f"{base}.json", f"{candidate}.json", "--fail-on", "movement_count>1", "-f", "json", "-o", "-", cwd=saved
     )
