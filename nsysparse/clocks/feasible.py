@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+_ROUNDINGS = 4  # of a product and a sum, on either side
 _MOST_SIFTED = 64  # passes; what is left after them is sorted out point by point
 
 
@@ -100,12 +101,21 @@ def spread(upper: Points, lower: Points, steepest: float, ends: tuple[float, flo
 def _where_they_fit(slopes: Floats, above: Points, mirrored: Points) -> Floats:
     """Those of the slopes at which some line fits, and the slopes between them from or up to which one does."""
     room = _highest(above, slopes) - _lowest(mirrored, slopes)
-    fits = room >= 0
+    # Where points above and below touch there is no room over a stretch, and rounding would decide: that lines fit
+    # claims less.
+    fits = room >= -_rounding(slopes, above, mirrored)
     changes = np.flatnonzero(fits[1:] != fits[:-1])
     # Between two neighbours the room is a straight line.
-    part = room[changes] / (room[changes] - room[changes + 1])
+    part = np.clip(room[changes] / (room[changes] - room[changes + 1]), 0, 1)
     edges = slopes[changes] + part * (slopes[changes + 1] - slopes[changes])
     return np.concatenate([slopes[fits], edges])
+
+
+def _rounding(slopes: Floats, *hulls: Points) -> float:
+    """By how much differences of heights may be off."""
+    steepest = float(np.abs(slopes).max(initial=0))
+    sizes = [np.abs(hull.value).max(initial=0) + steepest * np.abs(hull.at).max(initial=0) for hull in hulls]
+    return _ROUNDINGS * float(np.finfo(np.float64).eps) * float(sum(sizes))
 
 
 def _edges(hull: Points) -> Floats:

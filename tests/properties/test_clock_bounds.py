@@ -5,7 +5,7 @@ from statistics import median
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from two_hosts import run
 
@@ -23,6 +23,9 @@ def points(cloud: list[tuple[int, int]]) -> Points:
     return Points(np.array([at for at, _ in cloud], dtype=float), np.array([value for _, value in cloud], dtype=float))
 
 
+@example(
+    above=[(-1, 1), (-6, 2)], below=[(-1, 1)], steepest=STEEPEST
+)  # they touch, and rounding lost all slopes but one
 @given(CLOUD, CLOUD, st.sampled_from([0.0, STEEPEST]))
 def test_the_spread_of_lines_is_that_of_a_dense_grid(
     above: list[tuple[int, int]], below: list[tuple[int, int]], steepest: float
